@@ -26,9 +26,10 @@ static size_t workspace_0(const void *graph)
     return mace_large_forward_workspace((const cgtp_graph *)graph);
 }
 
-static cgtp_status run_0(const void *graph, const void *const *input, void *const *output, void *ws,
-    size_t ws_bytes, cgtp_stream stream)
+static cgtp_status run_0(const void *graph, const void *const *input, void *const *output,
+    const int64_t *stride, void *ws, size_t ws_bytes, cgtp_stream stream)
 {
+    (void)stride;
     return mace_large_forward((const cgtp_graph *)graph,
         (const float *)input[0],
         (const float *)input[1],
@@ -55,9 +56,10 @@ static size_t workspace_1(const void *graph)
     return mace_large_backward_workspace((const cgtp_graph *)graph);
 }
 
-static cgtp_status run_1(const void *graph, const void *const *input, void *const *output, void *ws,
-    size_t ws_bytes, cgtp_stream stream)
+static cgtp_status run_1(const void *graph, const void *const *input, void *const *output,
+    const int64_t *stride, void *ws, size_t ws_bytes, cgtp_stream stream)
 {
+    (void)stride;
     return mace_large_backward((const cgtp_graph *)graph,
         (const float *)input[0],
         (const float *)input[1],
@@ -91,9 +93,10 @@ static size_t workspace_2(const void *graph)
     return mace_large_double_backward_workspace((const cgtp_graph *)graph);
 }
 
-static cgtp_status run_2(const void *graph, const void *const *input, void *const *output, void *ws,
-    size_t ws_bytes, cgtp_stream stream)
+static cgtp_status run_2(const void *graph, const void *const *input, void *const *output,
+    const int64_t *stride, void *ws, size_t ws_bytes, cgtp_stream stream)
 {
+    (void)stride;
     return mace_large_double_backward((const cgtp_graph *)graph,
         (const float *)input[0],
         (const float *)input[1],
@@ -147,6 +150,7 @@ const cgtp_product mace_large_product = {
     .dim = {1152, 16, 2176, 9088},
     .index = {CGTP_SENDER, CGTP_ITEM, CGTP_ITEM, CGTP_RECEIVER},
     .layout = {CGTP_MUL_IR, CGTP_MUL_IR, CGTP_MUL_IR, CGTP_MUL_IR},
+    .strided = {0, 0, 0, 0},
     .type = {CGTP_FLOAT32, CGTP_FLOAT32, CGTP_FLOAT32, CGTP_FLOAT32},
     .compute = CGTP_FLOAT32, .sum = CGTP_FLOAT32,
     .graph = 1, .sorted = 1, .index_size = 4,

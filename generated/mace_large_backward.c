@@ -685,22 +685,22 @@ cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x_, const 
         return CGTP_NULL_POINTER;
     if (graph->items && !graph->receivers)
         return CGTP_BAD_SIZE;
-    if ((status = cgtp_check_array(x_, graph->senders, 1152, sizeof(real))))
+    if ((status = cgtp_check_array(x_, graph->senders, 1152, 1152, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(y_, graph->items, 16, sizeof(real))))
+    if ((status = cgtp_check_array(y_, graph->items, 16, 16, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(w_, graph->items, 2176, sizeof(real))))
+    if ((status = cgtp_check_array(w_, graph->items, 2176, 2176, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gz_, graph->receivers, 9088, sizeof(real))))
+    if ((status = cgtp_check_array(gz_, graph->receivers, 9088, 9088, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gx_, graph->senders, 1152, sizeof(real))))
+    if ((status = cgtp_check_array(gx_, graph->senders, 1152, 1152, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gy_, graph->items, 16, sizeof(real))))
+    if ((status = cgtp_check_array(gy_, graph->items, 16, 16, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gw_, graph->items, 2176, sizeof(real))))
+    if ((status = cgtp_check_array(gw_, graph->items, 2176, 2176, sizeof(real))))
         return status;
     if (!graph->items) {
-        cgtp_zero_rows(graph->senders, 1152 * sizeof(real), gx_);
+        cgtp_zero_rows(graph->senders, 1152 * sizeof(real), 1152 * sizeof(real), gx_);
         return CGTP_OK;
     }
     struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .gx_ = gx_, .gy_ = gy_,

@@ -1427,31 +1427,31 @@ cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x_,
         return CGTP_BAD_SIZE;
     if (graph->items && !graph->receiver_row)
         return CGTP_NOT_INDEXED;
-    if ((status = cgtp_check_array(x_, graph->senders, 1152, sizeof(real))))
+    if ((status = cgtp_check_array(x_, graph->senders, 1152, 1152, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(y_, graph->items, 16, sizeof(real))))
+    if ((status = cgtp_check_array(y_, graph->items, 16, 16, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(w_, graph->items, 2176, sizeof(real))))
+    if ((status = cgtp_check_array(w_, graph->items, 2176, 2176, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gz_, graph->receivers, 9088, sizeof(real))))
+    if ((status = cgtp_check_array(gz_, graph->receivers, 9088, 9088, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(ax_, graph->senders, 1152, sizeof(real))))
+    if ((status = cgtp_check_array(ax_, graph->senders, 1152, 1152, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(by_, graph->items, 16, sizeof(real))))
+    if ((status = cgtp_check_array(by_, graph->items, 16, 16, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(cw_, graph->items, 2176, sizeof(real))))
+    if ((status = cgtp_check_array(cw_, graph->items, 2176, 2176, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(d_gz_, graph->receivers, 9088, sizeof(real))))
+    if ((status = cgtp_check_array(d_gz_, graph->receivers, 9088, 9088, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(d_x_, graph->senders, 1152, sizeof(real))))
+    if ((status = cgtp_check_array(d_x_, graph->senders, 1152, 1152, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(d_y_, graph->items, 16, sizeof(real))))
+    if ((status = cgtp_check_array(d_y_, graph->items, 16, 16, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(d_w_, graph->items, 2176, sizeof(real))))
+    if ((status = cgtp_check_array(d_w_, graph->items, 2176, 2176, sizeof(real))))
         return status;
     if (!graph->items) {
-        cgtp_zero_rows(graph->receivers, 9088 * sizeof(real), d_gz_);
-        cgtp_zero_rows(graph->senders, 1152 * sizeof(real), d_x_);
+        cgtp_zero_rows(graph->receivers, 9088 * sizeof(real), 9088 * sizeof(real), d_gz_);
+        cgtp_zero_rows(graph->senders, 1152 * sizeof(real), 1152 * sizeof(real), d_x_);
         return CGTP_OK;
     }
     struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .ax_ = ax_, .by_ = by_,

@@ -478,16 +478,16 @@ cgtp_status mace_large_forward(const cgtp_graph *graph, const float *x_, const f
         return CGTP_BAD_SIZE;
     if (graph->items && !graph->receiver_row)
         return CGTP_NOT_INDEXED;
-    if ((status = cgtp_check_array(x_, graph->senders, 1152, sizeof(real))))
+    if ((status = cgtp_check_array(x_, graph->senders, 1152, 1152, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(y_, graph->items, 16, sizeof(real))))
+    if ((status = cgtp_check_array(y_, graph->items, 16, 16, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(w_, graph->items, 2176, sizeof(real))))
+    if ((status = cgtp_check_array(w_, graph->items, 2176, 2176, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(z_, graph->receivers, 9088, sizeof(real))))
+    if ((status = cgtp_check_array(z_, graph->receivers, 9088, 9088, sizeof(real))))
         return status;
     if (!graph->items) {
-        cgtp_zero_rows(graph->receivers, 9088 * sizeof(real), z_);
+        cgtp_zero_rows(graph->receivers, 9088 * sizeof(real), 9088 * sizeof(real), z_);
         return CGTP_OK;
     }
     struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .z_ = z_};

@@ -13,8 +13,8 @@
 
 #include "cgtp.h"
 
-#if CGTP_ABI != 5
-#error "nequip_water was generated for cgtp runtime ABI 5; regenerate it, or use that runtime"
+#if CGTP_ABI != 6
+#error "nequip_water was generated for cgtp runtime ABI 6; regenerate it, or use that runtime"
 #endif
 
 #ifdef __cplusplus

@@ -250,22 +250,22 @@ cgtp_status nequip_water_backward(const cgtp_graph *graph, const float *x_, cons
         return CGTP_NULL_POINTER;
     if (graph->items && !graph->receivers)
         return CGTP_BAD_SIZE;
-    if ((status = cgtp_check_array(x_, graph->senders, 256, sizeof(real))))
+    if ((status = cgtp_check_array(x_, graph->senders, 256, 256, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(y_, graph->items, 4, sizeof(real))))
+    if ((status = cgtp_check_array(y_, graph->items, 4, 4, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(w_, graph->items, 320, sizeof(real))))
+    if ((status = cgtp_check_array(w_, graph->items, 320, 320, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gz_, graph->receivers, 704, sizeof(real))))
+    if ((status = cgtp_check_array(gz_, graph->receivers, 704, 704, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gx_, graph->senders, 256, sizeof(real))))
+    if ((status = cgtp_check_array(gx_, graph->senders, 256, 256, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gy_, graph->items, 4, sizeof(real))))
+    if ((status = cgtp_check_array(gy_, graph->items, 4, 4, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gw_, graph->items, 320, sizeof(real))))
+    if ((status = cgtp_check_array(gw_, graph->items, 320, 320, sizeof(real))))
         return status;
     if (!graph->items) {
-        cgtp_zero_rows(graph->senders, 256 * sizeof(real), gx_);
+        cgtp_zero_rows(graph->senders, 256 * sizeof(real), 256 * sizeof(real), gx_);
         return CGTP_OK;
     }
     struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .gx_ = gx_, .gy_ = gy_,

@@ -450,31 +450,31 @@ cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x
         return CGTP_BAD_SIZE;
     if (graph->items && !graph->receiver_row)
         return CGTP_NOT_INDEXED;
-    if ((status = cgtp_check_array(x_, graph->senders, 256, sizeof(real))))
+    if ((status = cgtp_check_array(x_, graph->senders, 256, 256, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(y_, graph->items, 4, sizeof(real))))
+    if ((status = cgtp_check_array(y_, graph->items, 4, 4, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(w_, graph->items, 320, sizeof(real))))
+    if ((status = cgtp_check_array(w_, graph->items, 320, 320, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gz_, graph->receivers, 704, sizeof(real))))
+    if ((status = cgtp_check_array(gz_, graph->receivers, 704, 704, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(ax_, graph->senders, 256, sizeof(real))))
+    if ((status = cgtp_check_array(ax_, graph->senders, 256, 256, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(by_, graph->items, 4, sizeof(real))))
+    if ((status = cgtp_check_array(by_, graph->items, 4, 4, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(cw_, graph->items, 320, sizeof(real))))
+    if ((status = cgtp_check_array(cw_, graph->items, 320, 320, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(d_gz_, graph->receivers, 704, sizeof(real))))
+    if ((status = cgtp_check_array(d_gz_, graph->receivers, 704, 704, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(d_x_, graph->senders, 256, sizeof(real))))
+    if ((status = cgtp_check_array(d_x_, graph->senders, 256, 256, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(d_y_, graph->items, 4, sizeof(real))))
+    if ((status = cgtp_check_array(d_y_, graph->items, 4, 4, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(d_w_, graph->items, 320, sizeof(real))))
+    if ((status = cgtp_check_array(d_w_, graph->items, 320, 320, sizeof(real))))
         return status;
     if (!graph->items) {
-        cgtp_zero_rows(graph->receivers, 704 * sizeof(real), d_gz_);
-        cgtp_zero_rows(graph->senders, 256 * sizeof(real), d_x_);
+        cgtp_zero_rows(graph->receivers, 704 * sizeof(real), 704 * sizeof(real), d_gz_);
+        cgtp_zero_rows(graph->senders, 256 * sizeof(real), 256 * sizeof(real), d_x_);
         return CGTP_OK;
     }
     struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .ax_ = ax_, .by_ = by_,

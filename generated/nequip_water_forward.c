@@ -201,16 +201,16 @@ cgtp_status nequip_water_forward(const cgtp_graph *graph, const float *x_, const
         return CGTP_BAD_SIZE;
     if (graph->items && !graph->receiver_row)
         return CGTP_NOT_INDEXED;
-    if ((status = cgtp_check_array(x_, graph->senders, 256, sizeof(real))))
+    if ((status = cgtp_check_array(x_, graph->senders, 256, 256, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(y_, graph->items, 4, sizeof(real))))
+    if ((status = cgtp_check_array(y_, graph->items, 4, 4, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(w_, graph->items, 320, sizeof(real))))
+    if ((status = cgtp_check_array(w_, graph->items, 320, 320, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(z_, graph->receivers, 704, sizeof(real))))
+    if ((status = cgtp_check_array(z_, graph->receivers, 704, 704, sizeof(real))))
         return status;
     if (!graph->items) {
-        cgtp_zero_rows(graph->receivers, 704 * sizeof(real), z_);
+        cgtp_zero_rows(graph->receivers, 704 * sizeof(real), 704 * sizeof(real), z_);
         return CGTP_OK;
     }
     struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .z_ = z_};

@@ -27,9 +27,10 @@ static size_t workspace_0(const void *graph)
     return tetris_poly_2_forward_workspace(((const cgtp_graph *)graph)->items);
 }
 
-static cgtp_status run_0(const void *graph, const void *const *input, void *const *output, void *ws,
-    size_t ws_bytes, cgtp_stream stream)
+static cgtp_status run_0(const void *graph, const void *const *input, void *const *output,
+    const int64_t *stride, void *ws, size_t ws_bytes, cgtp_stream stream)
 {
+    (void)stride;
     if (!graph)
         return CGTP_NULL_POINTER;
     return tetris_poly_2_forward(((const cgtp_graph *)graph)->items,
@@ -60,9 +61,10 @@ static size_t workspace_1(const void *graph)
     return tetris_poly_2_backward_workspace(((const cgtp_graph *)graph)->items);
 }
 
-static cgtp_status run_1(const void *graph, const void *const *input, void *const *output, void *ws,
-    size_t ws_bytes, cgtp_stream stream)
+static cgtp_status run_1(const void *graph, const void *const *input, void *const *output,
+    const int64_t *stride, void *ws, size_t ws_bytes, cgtp_stream stream)
 {
+    (void)stride;
     if (!graph)
         return CGTP_NULL_POINTER;
     return tetris_poly_2_backward(((const cgtp_graph *)graph)->items,
@@ -100,9 +102,10 @@ static size_t workspace_2(const void *graph)
     return tetris_poly_2_double_backward_workspace(((const cgtp_graph *)graph)->items);
 }
 
-static cgtp_status run_2(const void *graph, const void *const *input, void *const *output, void *ws,
-    size_t ws_bytes, cgtp_stream stream)
+static cgtp_status run_2(const void *graph, const void *const *input, void *const *output,
+    const int64_t *stride, void *ws, size_t ws_bytes, cgtp_stream stream)
 {
+    (void)stride;
     if (!graph)
         return CGTP_NULL_POINTER;
     return tetris_poly_2_double_backward(((const cgtp_graph *)graph)->items,
@@ -145,6 +148,7 @@ const cgtp_product tetris_poly_2_product = {
     .dim = {368, 9, 664, 7},
     .index = {CGTP_ITEM, CGTP_ITEM, CGTP_SHARED, CGTP_ITEM},
     .layout = {CGTP_MUL_IR, CGTP_MUL_IR, CGTP_MUL_IR, CGTP_MUL_IR},
+    .strided = {0, 0, 0, 0},
     .type = {CGTP_FLOAT32, CGTP_FLOAT32, CGTP_FLOAT32, CGTP_FLOAT32},
     .compute = CGTP_FLOAT32, .sum = CGTP_FLOAT32,
     .graph = 0, .sorted = 1, .index_size = 4,

@@ -283,22 +283,22 @@ cgtp_status tetris_poly_2_backward(int64_t items, const float *x_, const float *
     cgtp_status status;
     if (items < 0)
         return CGTP_BAD_SIZE;
-    if ((status = cgtp_check_array(x_, items, 368, sizeof(real))))
+    if ((status = cgtp_check_array(x_, items, 368, 368, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(y_, items, 9, sizeof(real))))
+    if ((status = cgtp_check_array(y_, items, 9, 9, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(w_, 1, 664, sizeof(real))))
+    if ((status = cgtp_check_array(w_, 1, 664, 664, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gz_, items, 7, sizeof(real))))
+    if ((status = cgtp_check_array(gz_, items, 7, 7, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gx_, items, 368, sizeof(real))))
+    if ((status = cgtp_check_array(gx_, items, 368, 368, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gy_, items, 9, sizeof(real))))
+    if ((status = cgtp_check_array(gy_, items, 9, 9, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gw_, 1, 664, sizeof(real))))
+    if ((status = cgtp_check_array(gw_, 1, 664, 664, sizeof(real))))
         return status;
     if (!items) {
-        cgtp_zero_rows(1, 664 * sizeof(real), gw_);
+        cgtp_zero_rows(1, 664 * sizeof(real), 664 * sizeof(real), gw_);
         return CGTP_OK;
     }
     struct launch l = {.items = items, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .gx_ = gx_, .gy_ = gy_,

@@ -376,30 +376,30 @@ cgtp_status tetris_poly_2_double_backward(int64_t items, const float *x_, const 
     cgtp_status status;
     if (items < 0)
         return CGTP_BAD_SIZE;
-    if ((status = cgtp_check_array(x_, items, 368, sizeof(real))))
+    if ((status = cgtp_check_array(x_, items, 368, 368, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(y_, items, 9, sizeof(real))))
+    if ((status = cgtp_check_array(y_, items, 9, 9, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(w_, 1, 664, sizeof(real))))
+    if ((status = cgtp_check_array(w_, 1, 664, 664, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(gz_, items, 7, sizeof(real))))
+    if ((status = cgtp_check_array(gz_, items, 7, 7, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(ax_, items, 368, sizeof(real))))
+    if ((status = cgtp_check_array(ax_, items, 368, 368, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(by_, items, 9, sizeof(real))))
+    if ((status = cgtp_check_array(by_, items, 9, 9, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(cw_, 1, 664, sizeof(real))))
+    if ((status = cgtp_check_array(cw_, 1, 664, 664, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(d_gz_, items, 7, sizeof(real))))
+    if ((status = cgtp_check_array(d_gz_, items, 7, 7, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(d_x_, items, 368, sizeof(real))))
+    if ((status = cgtp_check_array(d_x_, items, 368, 368, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(d_y_, items, 9, sizeof(real))))
+    if ((status = cgtp_check_array(d_y_, items, 9, 9, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(d_w_, 1, 664, sizeof(real))))
+    if ((status = cgtp_check_array(d_w_, 1, 664, 664, sizeof(real))))
         return status;
     if (!items) {
-        cgtp_zero_rows(1, 664 * sizeof(real), d_w_);
+        cgtp_zero_rows(1, 664 * sizeof(real), 664 * sizeof(real), d_w_);
         return CGTP_OK;
     }
     struct launch l = {.items = items, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .ax_ = ax_, .by_ = by_,

@@ -160,13 +160,13 @@ cgtp_status tetris_poly_2_forward(int64_t items, const float *x_, const float *y
     cgtp_status status;
     if (items < 0)
         return CGTP_BAD_SIZE;
-    if ((status = cgtp_check_array(x_, items, 368, sizeof(real))))
+    if ((status = cgtp_check_array(x_, items, 368, 368, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(y_, items, 9, sizeof(real))))
+    if ((status = cgtp_check_array(y_, items, 9, 9, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(w_, 1, 664, sizeof(real))))
+    if ((status = cgtp_check_array(w_, 1, 664, 664, sizeof(real))))
         return status;
-    if ((status = cgtp_check_array(z_, items, 7, sizeof(real))))
+    if ((status = cgtp_check_array(z_, items, 7, 7, sizeof(real))))
         return status;
     if (!items) {
         return CGTP_OK;

@@ -20,9 +20,9 @@ const char *cgtp_status_text(cgtp_status status)
     case CGTP_NULL_POINTER:
         return "an array with elements, or the graph, is a null pointer";
     case CGTP_MISALIGNED:
-        return "an array does not start at a multiple of 16 bytes";
+        return "an array does not start at a multiple of 16 bytes, or its stride does not fit its rows";
     case CGTP_BAD_SIZE:
-        return "a number of items or rows is negative or too large";
+        return "a number of items or rows is negative or too large, or a stride is less than a row";
     case CGTP_BAD_GRAPH:
         return "the graph has an index out of range, unsorted edges, or wrong row pointers or permutation";
     case CGTP_WORKSPACE:

@@ -23,13 +23,13 @@ extern "C" {
 #endif
 #endif
 
-#define CGTP_ABI 5 /* generated code refuses to compile with another */
+#define CGTP_ABI 6 /* generated code refuses to compile with another */
 
 typedef enum cgtp_status {
     CGTP_OK = 0,
     CGTP_NULL_POINTER,  /* an array with elements, or the graph, is NULL */
-    CGTP_MISALIGNED,    /* an array's base is not a multiple of 16 bytes */
-    CGTP_BAD_SIZE,      /* a negative number of items or rows, or more than can be addressed */
+    CGTP_MISALIGNED,    /* an array's base is not a multiple of 16 bytes, or its stride none of what rows are */
+    CGTP_BAD_SIZE,      /* a negative number of items or rows, or more than can be addressed; a stride below a row */
     CGTP_BAD_GRAPH,     /* index out of range, edges not sorted, row pointers or permutation inconsistent */
     CGTP_WORKSPACE,     /* workspace missing or smaller than the size function says */
     CGTP_LAUNCH_FAILED, /* the device refused the launch */
@@ -198,10 +198,11 @@ typedef struct cgtp_kernel {
     double bytes_per_item;               /* least memory traffic: each item-indexed operand once */
     double flops_per_item;               /* planned arithmetic */
     /* The same functions as NAME_<kernel>_workspace and NAME_<kernel>, with arrays passed by position.
-     * `graph` is a cgtp_graph or, with index_size 8, a cgtp_graph64. */
+     * `graph` is a cgtp_graph or, with index_size 8, a cgtp_graph64. stride: [inputs + outputs], elements from a row of
+     * each array to the next, read where the slot is `strided`; 0, and NULL for all: rows follow each other. */
     size_t (*workspace)(const void *graph);
-    cgtp_status (*run)(const void *graph, const void *const *input, void *const *output, void *ws,
-                       size_t ws_bytes, cgtp_stream stream);
+    cgtp_status (*run)(const void *graph, const void *const *input, void *const *output, const int64_t *stride,
+                       void *ws, size_t ws_bytes, cgtp_stream stream);
 } cgtp_kernel;
 
 typedef struct cgtp_path {
@@ -220,6 +221,7 @@ typedef struct cgtp_product {
     int64_t dim[CGTP_SLOTS];        /* elements of a row of x, y, w, z */
     cgtp_index index[CGTP_SLOTS];
     cgtp_layout layout[CGTP_SLOTS]; /* of all arrays of x, y, z; w has none */
+    int strided[CGTP_SLOTS];        /* 1: calls say how far rows of the slot's arrays are from each other */
     cgtp_type type[CGTP_SLOTS];     /* of the elements of all arrays of a slot; */
     cgtp_type compute, sum;         /* of arithmetic, of sums over items: CGTP_FLOAT32 or CGTP_FLOAT64 */
     int graph;                      /* 1: kernels take a graph; 0: a number of items */

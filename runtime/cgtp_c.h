@@ -63,10 +63,10 @@ static inline int64_t cgtp_part_by_edges(const int64_t *first, int64_t rows, int
 }
 
 /* An output that sums over no items. */
-static inline void cgtp_zero_rows(int64_t rows, size_t bytes, void *a)
+static inline void cgtp_zero_rows(int64_t rows, size_t bytes, size_t stride, void *a)
 {
-    if (rows && bytes)
-        memset(a, 0, (size_t)rows * bytes);
+    for (int64_t r = 0; r < rows && bytes; r++)
+        memset((char *)a + (size_t)r * stride, 0, bytes);
 }
 
 /* Sums in double of numbers of another type. */

@@ -7,14 +7,23 @@
 
 #include "cgtp.h"
 
-/* An array of rows x dim elements of so many bytes: present, aligned to 16 bytes, addressable. */
-static inline cgtp_status cgtp_check_array(const void *array, int64_t rows, int64_t dim, size_t size)
+/* Elements from a row to the next: as many as the caller says, or for 0 as a row has. */
+static inline int64_t cgtp_stride(int64_t stride, int64_t dim)
 {
-    if (rows < 0 || (dim > 0 && rows > PTRDIFF_MAX / (int64_t)size / dim))
+    return stride ? stride : dim;
+}
+
+/* An array of rows of dim elements of so many bytes, `stride` after each other: present, not overlapping, addressable,
+ * and aligned: it begins at a multiple of 16 bytes, and strides are multiples of the largest power of two of bytes, 16 at
+ * most, of which a row is. */
+static inline cgtp_status cgtp_check_array(const void *array, int64_t rows, int64_t dim, int64_t stride, size_t size)
+{
+    const uint64_t row = (uint64_t)dim * size | 16;
+    if (rows < 0 || stride < dim || (stride > 0 && rows > PTRDIFF_MAX / (int64_t)size / stride))
         return CGTP_BAD_SIZE;
     if (!array)
         return rows && dim ? CGTP_NULL_POINTER : CGTP_OK;
-    return (uintptr_t)array % 16 ? CGTP_MISALIGNED : CGTP_OK;
+    return (uintptr_t)array % 16 || (uint64_t)stride * size % (row & (~row + 1)) ? CGTP_MISALIGNED : CGTP_OK;
 }
 
 /* Where an area of n rows of `each` bytes ends that begins at byte `at` of the workspace, in whole units of
@@ -44,9 +53,9 @@ static inline cgtp_status cgtp_check_rows(const cgtp_rows *rows, const void *arr
         return CGTP_NULL_POINTER;
     if ((rows->scalar_size != 4 && rows->scalar_size != 8) || rows->count < 0 || rows->elements < 0)
         return CGTP_BAD_SIZE;
-    cgtp_status status = cgtp_check_array(array, rows->count, rows->elements, (size_t)rows->scalar_size);
+    cgtp_status status = cgtp_check_array(array, rows->count, rows->elements, rows->elements, (size_t)rows->scalar_size);
     if (status == CGTP_OK)
-        status = cgtp_check_array(buffer, rows->count, rows->elements, (size_t)rows->scalar_size);
+        status = cgtp_check_array(buffer, rows->count, rows->elements, rows->elements, (size_t)rows->scalar_size);
     return status == CGTP_OK && rows->count && rows->elements && !rows->row ? CGTP_NULL_POINTER : status;
 }
 

@@ -25,30 +25,46 @@ template <typename To, typename From> CGTP_DEVICE To cgtp_converted(From x)
     return to;
 }
 
-/* Two numbers per thread and turn. */
+/* Two numbers per thread and turn: of rows of an odd number of them, the last one by itself. */
 enum { CGTP_CONVERT_BLOCK = 256, CGTP_CONVERT_TURNS = 4 };
 template <typename From, typename To>
 CGTP_KERNEL(CGTP_CONVERT_BLOCK, 4)
-cgtp_convert_kernel(const int64_t n, const From *from, To *to)
+cgtp_convert_kernel(const int64_t rows, const int64_t n, const From *from, const int64_t from_stride, To *to,
+                    const int64_t to_stride)
 {
-    const int64_t first = cgtp_block() * (int64_t)CGTP_CONVERT_BLOCK + cgtp_thread(), pairs = n / 2;
+    const int64_t first = cgtp_block() * (int64_t)CGTP_CONVERT_BLOCK + cgtp_thread(), turns = (n + 1) / 2;
+    const bool pairs = rows == 1 || n % 2 == 0; /* begin at even elements of both */
     cgtp_launch_next();
-    for (int64_t i = first; i < pairs; i += (int64_t)cgtp_blocks() * CGTP_CONVERT_BLOCK) {
-        const cgtp_pair<From> pair = cgtp_read_pair(from + 2 * i);
-        cgtp_write_pair(to + 2 * i, cgtp_pair<To>{cgtp_converted<To>(pair.low), cgtp_converted<To>(pair.high)});
+    for (int64_t i = first; i < rows * turns; i += (int64_t)cgtp_blocks() * CGTP_CONVERT_BLOCK) {
+        const int64_t row = rows == 1 ? 0 : i / turns, at = 2 * (i - row * turns);
+        const From *const r = from + row * from_stride + at;
+        To *const s = to + row * to_stride + at;
+        if (pairs && at + 1 < n) {
+            const cgtp_pair<From> pair = cgtp_read_pair(r);
+            cgtp_write_pair(s, cgtp_pair<To>{cgtp_converted<To>(pair.low), cgtp_converted<To>(pair.high)});
+        } else {
+            s[0] = cgtp_converted<To>(r[0]);
+            if (at + 1 < n)
+                s[1] = cgtp_converted<To>(r[1]);
+        }
     }
-    if (first == 0 && n % 2)
-        to[n - 1] = cgtp_converted<To>(from[n - 1]);
 }
 
+/* Rows of n numbers, that begin so many elements after each other. */
 template <typename From, typename To>
-static inline cgtp_status cgtp_convert(int64_t n, const From *from, To *to, cgtp_stream stream)
+static inline cgtp_status cgtp_convert(int64_t rows, int64_t n, const From *from, int64_t from_stride, To *to,
+                                       int64_t to_stride, cgtp_stream stream)
 {
-    const int64_t each = 2 * CGTP_CONVERT_BLOCK * CGTP_CONVERT_TURNS, blocks = n / each + 1;
+    if (rows == 0 || n == 0)
+        return CGTP_OK;
+    if (from_stride == n && to_stride == n) {
+        n *= rows;
+        rows = 1;
+    }
+    const int64_t each = 2 * CGTP_CONVERT_BLOCK * CGTP_CONVERT_TURNS, blocks = rows * n / each + 1;
     const int64_t fit = cgtp_multiprocessors() * (int64_t)8;
-    return n == 0 ? CGTP_OK
-                  : cgtp_launch(cgtp_convert_kernel<From, To>, blocks < fit ? blocks : fit, CGTP_CONVERT_BLOCK, 0,
-                                stream, n, from, to);
+    return cgtp_launch(cgtp_convert_kernel<From, To>, blocks < fit ? blocks : fit, CGTP_CONVERT_BLOCK, 0, stream, rows, n,
+                       from, from_stride, to, to_stride);
 }
 
 } // namespace

@@ -66,14 +66,15 @@ template <typename S> CGTP_BOTH constexpr int cgtp_block_elements(int first, int
     return CGTP_LANES * S::channels * (cgtp_components_before<S>(last) - cgtp_components_before<S>(first));
 }
 
-/* Row `number` of rows of n elements: a number of 32 bits is not negative, which makes one multiplication of it. */
-template <int64_t n, typename T> CGTP_DEVICE T *cgtp_nth_row(T *rows, int64_t number)
+/* Row `number` of rows that begin `stride` elements after each other: a number of 32 bits is not negative, which makes one
+ * multiplication of it. */
+template <typename T> CGTP_DEVICE T *cgtp_nth_row(T *rows, int64_t number, int64_t stride)
 {
-    return rows + number * n;
+    return rows + number * stride;
 }
-template <int64_t n, typename T> CGTP_DEVICE T *cgtp_nth_row(T *rows, int number)
+template <typename T> CGTP_DEVICE T *cgtp_nth_row(T *rows, int number, int64_t stride)
 {
-    return rows + (int64_t)((unsigned long long)(unsigned)number * n);
+    return rows + (int64_t)((unsigned long long)(unsigned)number * (unsigned long long)stride);
 }
 
 /* A channel block's part of a row, in chunks of 16 bytes, a lane's first and every 32nd after that. Pointers
@@ -104,14 +105,14 @@ template <typename T, typename S> struct cgtp_row {
         }
     }
 
-    /* The same of row `number` after it, of rows of n elements. */
-    template <int64_t n, typename Number> CGTP_MEMBER cgtp_row nth(Number number) const
+    /* The same of row `number` after it. */
+    template <typename Number> CGTP_MEMBER cgtp_row nth(Number number, int64_t stride) const
     {
         cgtp_row row(*this);
         cgtp_each<one ? 1 : cgtp_longest<S>() / 2 + 1>([&](auto l) {
             constexpr int i = decltype(l)::value;
             if constexpr (one || cgtp_has<S>(2 * i + 1))
-                row.by_l[i] = cgtp_opaque_global(cgtp_nth_row<n>(by_l[i], number));
+                row.by_l[i] = cgtp_opaque_global(cgtp_nth_row(by_l[i], number, stride));
         });
         return row;
     }
@@ -212,20 +213,20 @@ template <int n> CGTP_DEVICE int cgtp_row_begin(int lane)
 {
     return n % CGTP_WIDE == 0 ? lane * CGTP_WIDE : lane;
 }
-/* Rows of n elements from row `first` on: where the lane's part of the first begins; kept in a register, not computed
- * anew. */
+/* Rows of n elements, `stride` after each other, from row `first` on: where the lane's part of the first begins; kept in
+ * a register, not computed anew. */
 template <int n, bool kept> struct cgtp_lanes_rows {
     const real *at;
 
-    CGTP_MEMBER cgtp_lanes_rows(const real *rows, int64_t first, int lane)
-        : at(rows + first * n + cgtp_row_begin<n>(lane))
+    CGTP_MEMBER cgtp_lanes_rows(const real *rows, int64_t first, int64_t stride, int lane)
+        : at(rows + first * stride + cgtp_row_begin<n>(lane))
     {
         if constexpr (kept)
             at = cgtp_opaque_global(at);
     }
-    template <typename Number> CGTP_MEMBER const real *nth(Number number) const
+    template <typename Number> CGTP_MEMBER const real *nth(Number number, int64_t stride) const
     {
-        return cgtp_nth_row<n>(at, number);
+        return cgtp_nth_row(at, number, stride);
     }
 };
 template <int n>
@@ -303,12 +304,12 @@ template <typename S, typename T> CGTP_DEVICE int64_t cgtp_weights_begin(int cha
     return channel_block * slice + lane / chunks * distance + lane % chunks * wide;
 }
 
-/* Rows of n weights from row `first` on: where the lane's part of the channel block's in the first begins (kept: see
+/* Rows of weights, `stride` after each other, from row `first` on: where the lane's part of the channel block's in the first begins (kept: see
  * cgtp_lanes_rows). */
-template <typename S, int64_t n, bool kept, typename T>
-CGTP_DEVICE const T *cgtp_lanes_weights(const T *rows, int64_t first, int channel_block, int lane)
+template <typename S, bool kept, typename T>
+CGTP_DEVICE const T *cgtp_lanes_weights(const T *rows, int64_t first, int64_t stride, int channel_block, int lane)
 {
-    const T *const at = rows + first * n + cgtp_weights_begin<S, T>(channel_block, lane);
+    const T *const at = rows + first * stride + cgtp_weights_begin<S, T>(channel_block, lane);
     if constexpr (kept)
         return cgtp_opaque_global(at);
     else

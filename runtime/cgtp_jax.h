@@ -116,7 +116,7 @@ inline ffi::Error run(call c, void *stream, ffi::RemainingArgs operands, ffi::Re
     const cgtp_graph64 graph64 = graph_of<cgtp_graph64, int64_t>(rows, ends.data(), graphs);
     const ffi::AnyBuffer room = **results.get<ffi::AnyBuffer>(outputs);
     const cgtp_status status = k.run(p.index_size == 8 ? static_cast<const void *>(&graph64) : &graph,
-                                     from.data(), to.data(), room.untyped_data(), room.size_bytes(), stream);
+                                     from.data(), to.data(), nullptr, room.untyped_data(), room.size_bytes(), stream);
     c.wrong = cgtp_status_text(status);
     return status == CGTP_OK ? ffi::Error::Success() : c.error(ffi::ErrorCode::kInternal);
 }

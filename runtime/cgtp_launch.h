@@ -46,13 +46,15 @@ struct cgtp_array {
     const void *array;
     int64_t rows, elements;
     size_t size = sizeof(real); /* of a number */
+    int64_t stride = 0;         /* numbers from a row to the next; 0: elements */
 };
 
 template <int n> static inline cgtp_status cgtp_check_arrays(const cgtp_array (&arrays)[n])
 {
     cgtp_status status = CGTP_OK;
     for (int i = 0; i < n && !status; i++)
-        status = cgtp_check_array(arrays[i].array, arrays[i].rows, arrays[i].elements, arrays[i].size);
+        status = cgtp_check_array(arrays[i].array, arrays[i].rows, arrays[i].elements,
+                                  cgtp_stride(arrays[i].stride, arrays[i].elements), arrays[i].size);
     return status;
 }
 
@@ -80,50 +82,81 @@ template <typename Index> struct cgtp_graph_arrays {
     }
 };
 
-/* Fills n arrays with zeros in one launch. They begin at multiples of 16 bytes; bytes are a multiple of 4. */
+/* Fills n arrays with zeros in one launch. They begin at multiples of 16 bytes; bytes are even. strided: rows of so many
+ * bytes, `stride` bytes after each other; all rows begin as the first one does where they are whole units of 16 bytes. */
 enum {
     CGTP_CLEAR_BLOCK = 256,
     CGTP_CLEAR_CHUNKS = 4
 }; /* threads; 16 bytes per thread, where blocks suffice */
-template <int n> struct cgtp_areas {
-    void *at[n];
-    size_t bytes[n];
+struct cgtp_cleared {
+    void *at;
+    size_t bytes;
+    int64_t rows = 1;
+    size_t stride = 0;
+};
+template <int n, bool strided = false> struct cgtp_areas {
+    cgtp_cleared area[n];
 };
 
-template <int n> CGTP_KERNEL(CGTP_CLEAR_BLOCK, 4) cgtp_clear_kernel(const cgtp_areas<n> areas)
+/* Zeros in units of rows, each by one thread of `step`. */
+template <typename Unit>
+CGTP_DEVICE void cgtp_clear_rows(const cgtp_cleared &a, int64_t first, int64_t step, Unit zero)
+{
+    const int64_t units = (int64_t)(a.bytes / sizeof zero);
+    for (int64_t i = first; i < a.rows * units; i += step)
+        ((Unit *)((char *)a.at + i / units * (int64_t)a.stride))[i % units] = zero;
+}
+
+template <int n, bool strided>
+CGTP_KERNEL(CGTP_CLEAR_BLOCK, 4) cgtp_clear_kernel(const cgtp_areas<n, strided> areas)
 {
     const int64_t first = cgtp_block() * (int64_t)CGTP_CLEAR_BLOCK + cgtp_thread();
+    const int64_t step = (int64_t)cgtp_blocks() * CGTP_CLEAR_BLOCK;
     cgtp_launch_next();
     CGTP_UNROLL
     for (int a = 0; a < n; a++) {
-        const int64_t chunks = (int64_t)(areas.bytes[a] / 16);
-        for (int64_t i = first; i < chunks; i += (int64_t)cgtp_blocks() * CGTP_CLEAR_BLOCK)
-            ((float4 *)areas.at[a])[i] = make_float4(0, 0, 0, 0);
-        if (first < (int64_t)(areas.bytes[a] % 16 / 2)) /* no type is of fewer bytes */
-            ((unsigned short *)areas.at[a])[chunks * 8 + first] = 0;
+        const cgtp_cleared &q = areas.area[a];
+        const int64_t chunks = (int64_t)(q.bytes / 16);
+        if (strided && q.rows != 1) {
+            if (q.bytes % 16)
+                cgtp_clear_rows(q, first, step, (unsigned short)0);
+            else
+                cgtp_clear_rows(q, first, step, make_float4(0, 0, 0, 0));
+            continue;
+        }
+        for (int64_t i = first; i < chunks; i += step)
+            ((float4 *)q.at)[i] = make_float4(0, 0, 0, 0);
+        if (first < (int64_t)(q.bytes % 16 / 2)) /* no type is of fewer bytes */
+            ((unsigned short *)q.at)[chunks * 8 + first] = 0;
     }
 }
 
-template <int n> static inline cgtp_status cgtp_clear(const cgtp_areas<n> &areas, cgtp_stream stream)
+template <int n, bool strided>
+static inline cgtp_status cgtp_clear(const cgtp_areas<n, strided> &areas, cgtp_stream stream)
 {
     size_t most = 0;
-    for (int a = 0; a < n; a++)
-        most = areas.bytes[a] > most ? areas.bytes[a] : most;
+    for (int a = 0; a < n; a++) {
+        const size_t bytes = areas.area[a].bytes * (size_t)areas.area[a].rows;
+        most = bytes > most ? bytes : most;
+    }
     const int64_t each = CGTP_CLEAR_BLOCK * CGTP_CLEAR_CHUNKS * 16, fit = cgtp_multiprocessors() * (int64_t)8;
     const int64_t blocks = (int64_t)(most / (size_t)each) + 1;
     return most == 0 ? CGTP_OK
-                     : cgtp_launch(cgtp_clear_kernel<n>, blocks < fit ? blocks : fit, CGTP_CLEAR_BLOCK, 0,
+                     : cgtp_launch(cgtp_clear_kernel<n, strided>, blocks < fit ? blocks : fit, CGTP_CLEAR_BLOCK, 0,
                                    stream, areas);
 }
 
 /* Zeros in the arrays from number `first` on: outputs that sum over no items. */
-template <int first, int n>
+template <int first, bool strided, int n>
 static inline cgtp_status cgtp_clear_outputs(const cgtp_array (&arrays)[n], cgtp_stream stream)
 {
-    cgtp_areas<n - first> areas = {};
+    cgtp_areas<n - first, strided> areas = {};
     for (int i = first; i < n; i++) {
-        areas.at[i - first] = (void *)arrays[i].array;
-        areas.bytes[i - first] = (size_t)(arrays[i].rows * arrays[i].elements) * arrays[i].size;
+        const cgtp_array &q = arrays[i];
+        const bool dense = cgtp_stride(q.stride, q.elements) == q.elements;
+        const size_t row = (size_t)q.elements * q.size;
+        areas.area[i - first] = {(void *)q.array, dense ? row * (size_t)q.rows : row, dense ? 1 : q.rows,
+                                 (size_t)q.stride * q.size};
     }
     return cgtp_clear(areas, stream);
 }

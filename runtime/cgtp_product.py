@@ -55,6 +55,7 @@ class Product:
     dim: dict[str, int]           # elements of a row, by slot
     index: dict[str, str]         # which row an item has, by slot: item, sender, receiver, shared
     layout: dict[str, str]
+    strided: dict[str, bool]      # may rows be parts of longer ones, by slot?
     instructions: tuple[Instruction, ...]
     kernels: tuple[Kernel, ...]
     operators: dict[str, "Calculus"] = field(default_factory=dict, compare=False, repr=False)  # `register` fills it
@@ -102,7 +103,7 @@ def add(a: Optional[Any], b: Optional[Any]) -> Optional[Any]:
 
 class Calculus:
     """A kernel of a product, and its derivatives. A framework says how it is called (`__call__`), in a way that can be
-    differentiated in turn, and what zeros are; `dense` brings an array into the form that kernels take."""
+    differentiated in turn, and what zeros are; `dense` brings an array of a slot into the form that kernels take."""
 
     def __init__(self, product: Product, kernel: Kernel):
         self.product, self.kernel = product, kernel
@@ -122,7 +123,7 @@ class Calculus:
     def zeros(self, slot: str, inputs: Arrays, graph: Graph) -> Any:
         raise NotImplementedError
 
-    def dense(self, array: Any) -> Any:
+    def dense(self, array: Any, slot: str) -> Any:
         return array
 
     def children(self, kind: str, wanted: Iterable[str]) -> Optional["Calculus"]:
@@ -142,7 +143,7 @@ class Calculus:
         for name, slot in child.kernel.inputs.items():
             kind, _, mine = child.kernel.kin[name].partition(" ")
             array = inputs[mine] if kind == "same" else others[mine]
-            arrays.append(self.zeros(slot[-1], inputs, graph) if array is None else self.dense(array))
+            arrays.append(self.zeros(slot[-1], inputs, graph) if array is None else self.dense(array, slot[-1]))
         results = child(arrays, graph)
         return {child.kernel.kin[name].partition(" ")[2]: result for name, result in zip(child.kernel.outputs, results)}
 
@@ -216,7 +217,7 @@ class Calculus:
         arrays = []
         for slot in self.kernel.inputs.values():
             array = number.get(slot)
-            arrays.append(self.zeros(slot, number, graph) if array is None else self.dense(array))
+            arrays.append(self.zeros(slot, number, graph) if array is None else self.dense(array, slot[-1]))
         results = self(arrays, graph)
         return {slot: results[self.simple[slot]] for slot in slots}
 

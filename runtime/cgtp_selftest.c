@@ -188,7 +188,7 @@ static void run_kernel(struct tap *tap, const cgtp_selftest *t, int number, cons
         out[o] = device_nan((size_t)elements_of(t, g, k->output[o].slot) * cgtp_type_size(t->type[k->output[o].slot]));
     size_t bytes = tested->workspace(graph.graph);
     void *workspace = device_nan(bytes);
-    cgtp_status status = tested->run(graph.graph, (const void *const *)in, out, workspace, bytes, NULL);
+    cgtp_status status = tested->run(graph.graph, (const void *const *)in, out, NULL, workspace, bytes, NULL);
     if (status != CGTP_OK)
         complain(tap, "%s: %s", k->name, cgtp_status_text(status));
     for (int o = 0; o < k->outputs; o++) {

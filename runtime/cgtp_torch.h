@@ -5,7 +5,7 @@
  * and every later one. What an operator takes and returns follows from the product's descriptor: the kernel's
  * inputs, then the graph (sender, receiver, receiver_row, by_sender, sender_row; with edges: any sender, receiver
  * and the numbers of both) or the number of items; it returns the kernel's outputs. Arrays are tensors
- * [rows, elements of a row], contiguous.
+ * [rows, elements of a row], contiguous, or, where the spec has rows: strided, slices of such.
  *
  * Outputs and the workspace are memory of PyTorch's allocator, on CUDA kernels run on its current stream.
  */
@@ -125,16 +125,16 @@ inline std::string list_text(const int64_t *number, int64_t n)
     return out.str();
 }
 
-/* Is it contiguous and of these sizes, type and device? `columns` < 0: a vector. */
+/* Is it contiguous and of these sizes, type and device? `columns` < 0: a vector. strided: each row is contiguous. */
 inline void expect(const operation &op, const char *name, const view &v, int64_t rows, int64_t columns,
-                   int32_t dtype, const device &on)
+                   int32_t dtype, const device &on, bool strided = false)
 {
     const int64_t wanted[] = {rows, columns}, dims = columns < 0 ? 1 : 2;
     bool shape = v.dims == dims, dense = true;
     for (int64_t d = 0; shape && d < dims; d++)
         shape = v.sizes[d] == wanted[d];
     for (int64_t d = dims - 1, step = 1; shape && rows * columns != 0 && d >= 0; step *= v.sizes[d--])
-        dense &= v.sizes[d] == 1 || v.strides[d] == step;
+        dense &= v.sizes[d] == 1 || v.strides[d] == step || (strided && d == 0 && v.strides[d] > step);
     std::string what = std::string(name) + " ";
     if (!shape)
         fail(op, what + "has shape " + list_text(v.sizes, v.dims) + ", not " + list_text(wanted, dims));
@@ -245,16 +245,30 @@ inline void read_graph(const operation &op, const std::vector<tensor> &given, co
 
 /* ---- the call ---- */
 
-/* The data of an input: its own, or where that does not begin at a multiple of 16 bytes, as in a slice, a copy's,
- * which then is the tensor. */
-inline const void *aligned(const operation &op, const view &v, tensor &t)
+/* Elements from a row of a matrix to the next. */
+inline int64_t stride_of(const view &v)
 {
-    if (reinterpret_cast<uintptr_t>(v.data) % 16 == 0)
-        return v.data;
+    return v.sizes[0] > 1 && v.sizes[1] > 0 ? v.strides[0] : v.sizes[1];
+}
+
+/* Are its rows where kernels want them (cgtp.h), of numbers of so many bytes? */
+inline bool is_aligned(const view &v, size_t size)
+{
+    const uint64_t row = static_cast<uint64_t>(v.sizes[1]) * size | 16;
+    return reinterpret_cast<uintptr_t>(v.data) % 16 == 0 &&
+           static_cast<uint64_t>(stride_of(v)) * size % (row & (~row + 1)) == 0;
+}
+
+/* An input as kernels take it: itself, or, where that is a slice that begins anywhere, a copy, which then is the
+ * tensor. */
+inline view aligned(const operation &op, const view &v, size_t size, tensor &t)
+{
+    if (is_aligned(v, size))
+        return v;
     AtenTensorHandle copy;
     check(op, aoti_torch_clone(t.get(), &copy));
     t.reset(copy);
-    return look(op, t).data;
+    return look(op, t);
 }
 
 inline void run(const operation &op, StableIValue *stack, uint64_t arguments)
@@ -277,11 +291,15 @@ inline void run(const operation &op, StableIValue *stack, uint64_t arguments)
     if (all.rows[CGTP_ITEM] < 0)
         fail(op, "the number of items is negative");
     std::vector<const void *> from(inputs);
+    std::vector<int64_t> stride(inputs + output.size(), 0);
     for (size_t i = 0; i < inputs; i++) {
         const cgtp_slot slot = k.input[i].slot;
         const view v = look(op, input[i]);
-        expect(op, k.input[i].name, v, all.rows[p.index[slot]], p.dim[slot], dtype_of(p.type[slot]), on);
-        from[i] = aligned(op, v, input[i]);
+        expect(op, k.input[i].name, v, all.rows[p.index[slot]], p.dim[slot], dtype_of(p.type[slot]), on,
+               p.strided[slot]);
+        const view used = aligned(op, v, cgtp_type_size(p.type[slot]), input[i]);
+        from[i] = used.data;
+        stride[i] = stride_of(used);
     }
     std::vector<void *> to(output.size());
     for (size_t o = 0; o < output.size(); o++) {
@@ -294,7 +312,7 @@ inline void run(const operation &op, StableIValue *stack, uint64_t arguments)
     tensor workspace;
     if (bytes && bytes != CGTP_NO_WORKSPACE)
         workspace = allocate(op, on, aoti_torch_dtype_uint8(), 1, static_cast<int64_t>(bytes));
-    const cgtp_status status = k.run(graph_of, from.data(), to.data(),
+    const cgtp_status status = k.run(graph_of, from.data(), to.data(), stride.data(),
                                      workspace ? look(op, workspace).data : nullptr, bytes, current.stream);
     if (status != CGTP_OK)
         fail(op, cgtp_status_text(status));

@@ -220,7 +220,7 @@ class _Module(torch.nn.Module):
         if self._forward is None:
             p = self.product
             return given[0].new_zeros((p.rows(graph)[p.index["z"]], p.dim["z"]), dtype=p.dtype["z"])
-        return self._forward([given[slot].contiguous() for slot in self._slots], graph)[0]
+        return self._forward([self._forward.dense(given[slot], "xyw"[slot]) for slot in self._slots], graph)[0]
 
 
 class TensorProduct(_Module):

@@ -50,7 +50,9 @@ class Operator(Calculus):
         rows = self.product.rows(graph)[self.product.index[slot]]
         return like.new_zeros((rows, self.product.dim[slot]), dtype=self.product.dtype[slot])
 
-    def dense(self, array: Tensor) -> Tensor:
+    def dense(self, array: Tensor, slot: str) -> Tensor:
+        if self.product.strided[slot] and array.stride(-1) == 1 and array.stride(0) >= array.shape[-1]:
+            return array  # rows of it; one that begins elsewhere than kernels want is copied by the operator
         return array.contiguous()
 
     # ---- what is registered ----

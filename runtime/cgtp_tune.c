@@ -201,8 +201,8 @@ static cgtp_status call(const struct tuner *t, struct bench *b, int plan)
     const cgtp_kernel *own = &t->test->product->kernel[b->number];
     const void *const *input = (const void *const *)b->input;
     return plan
-               ? k->alternative[plan - 1]->run(b->graph.graph, input, b->output, b->workspace, b->bytes, NULL)
-               : own->run(b->graph.graph, input, b->output, b->workspace, b->bytes, NULL);
+               ? k->alternative[plan - 1]->run(b->graph.graph, input, b->output, NULL, b->workspace, b->bytes, NULL)
+               : own->run(b->graph.graph, input, b->output, NULL, b->workspace, b->bytes, NULL);
 }
 
 /* Runs a plan once, from outputs and a workspace of NaN on; why that failed, or NULL. */

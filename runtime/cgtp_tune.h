@@ -18,8 +18,8 @@ typedef struct cgtp_tune_alternative {
     const char *all;    /* these and those that the spec has for this kernel alone: "stages: 3, warps: 12" */
     const char *source; /* a hash of its source */
     size_t (*workspace)(const void *graph); /* as in cgtp_kernel */
-    cgtp_status (*run)(const void *graph, const void *const *input, void *const *output, void *ws,
-                       size_t ws_bytes, cgtp_stream stream);
+    cgtp_status (*run)(const void *graph, const void *const *input, void *const *output, const int64_t *stride,
+                       void *ws, size_t ws_bytes, cgtp_stream stream);
 } cgtp_tune_alternative;
 
 typedef struct cgtp_tune_kernel {

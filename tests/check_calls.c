@@ -15,15 +15,16 @@ struct call {
     struct driver_graph graph;
     const void *input[ARRAYS];
     void *output[ARRAYS];
+    int64_t stride[2 * ARRAYS]; /* of the inputs, then the outputs */
     size_t bytes[ARRAYS]; /* of the outputs */
     void *workspace;
     size_t workspace_bytes;
 };
 
-static size_t bytes_of(const struct call *call, const struct ref_graph *g, cgtp_slot slot)
+static size_t bytes_of(const struct call *call, const struct ref_graph *g, cgtp_slot slot, int64_t stride)
 {
     const cgtp_product *p = call->check->product;
-    return (size_t)(driver_rows(p, g, slot) * p->dim[slot]) * cgtp_type_size(p->type[slot]);
+    return (size_t)(driver_rows(p, g, slot) * stride) * cgtp_type_size(p->type[slot]);
 }
 
 static void *zeros(size_t bytes)
@@ -40,10 +41,14 @@ static void call_make(struct call *call, struct check *c, const cgtp_kernel *k, 
 {
     *call = (struct call){.check = c, .kernel = k};
     driver_graph_make(&call->graph, c->product, g);
-    for (int i = 0; i < k->inputs; i++)
-        call->input[i] = zeros(bytes_of(call, g, k->input[i].slot));
+    for (int i = 0; i < k->inputs; i++) {
+        call->stride[i] = driver_stride(c->product, g, k->input[i].slot, i);
+        call->input[i] = zeros(bytes_of(call, g, k->input[i].slot, call->stride[i]));
+    }
     for (int o = 0; o < k->outputs; o++) {
-        call->bytes[o] = bytes_of(call, g, k->output[o].slot);
+        const int64_t stride = driver_stride(c->product, g, k->output[o].slot, k->inputs + o);
+        call->stride[k->inputs + o] = stride;
+        call->bytes[o] = bytes_of(call, g, k->output[o].slot, stride);
         call->output[o] = zeros(call->bytes[o]);
     }
     call->workspace_bytes = k->workspace(call->graph.graph);
@@ -77,7 +82,7 @@ static void expect(struct call *call, const void *graph, cgtp_status expected, c
             memory_write(keep[o], image[o], call->bytes[o]);
     }
     cgtp_status status =
-        k->run(graph, call->input, call->output, call->workspace, call->workspace_bytes, NULL);
+        k->run(graph, call->input, call->output, call->stride, call->workspace, call->workspace_bytes, NULL);
     call->check->compared++;
     if (status != expected)
         check_failure(call->check, "%s: %s %s: %s, expected: %s", k->name, what, name,
@@ -121,6 +126,33 @@ static void spoil_pointers(struct call *call)
     call->workspace_bytes = 0;
     expect(call, call->graph.graph, CGTP_WORKSPACE, "no bytes of", "workspace");
     call->workspace_bytes = k->workspace(call->graph.graph);
+}
+
+/* Strides that are no strides of rows. */
+static void spoil_strides(struct call *call)
+{
+    const cgtp_kernel *k = call->kernel;
+    const cgtp_product *p = call->check->product;
+    for (int i = 0; i < k->inputs + k->outputs; i++) {
+        const cgtp_slot slot = i < k->inputs ? k->input[i].slot : k->output[i - k->inputs].slot;
+        const char *name = i < k->inputs ? k->input[i].name : k->output[i - k->inputs].name;
+        const int64_t keep = call->stride[i], dim = p->dim[slot];
+        if (!p->strided[slot] || dim == 0)
+            continue;
+        call->stride[i] = 0; /* as long as a row is */
+        expect(call, call->graph.graph, CGTP_OK, "no stride of", name);
+        call->stride[i] = -dim;
+        expect(call, call->graph.graph, CGTP_BAD_SIZE, "a negative stride of", name);
+        call->stride[i] = INT64_MAX / 2;
+        expect(call, call->graph.graph, CGTP_BAD_SIZE, "too large a stride of", name);
+        call->stride[i] = dim - 1;
+        if (dim > 1)
+            expect(call, call->graph.graph, CGTP_BAD_SIZE, "too small a stride of", name);
+        call->stride[i] = dim + 1;
+        if (dim % 2 == 0)
+            expect(call, call->graph.graph, CGTP_MISALIGNED, "an odd stride of", name);
+        call->stride[i] = keep;
+    }
 }
 
 /* Does an array of the kernel, with elements, use the index? */
@@ -219,11 +251,11 @@ static void call_nothing(struct check *c, const cgtp_kernel *k, int64_t nodes)
     void *out[ARRAYS];
     struct call call = {.check = c};
     for (int i = 0; i < k->inputs; i++) {
-        const size_t bytes = bytes_of(&call, &none, k->input[i].slot);
+        const size_t bytes = bytes_of(&call, &none, k->input[i].slot, c->product->dim[k->input[i].slot]);
         in[i] = bytes ? zeros(bytes) : NULL;
     }
     for (int o = 0; o < k->outputs; o++) {
-        const size_t bytes = bytes_of(&call, &none, k->output[o].slot);
+        const size_t bytes = bytes_of(&call, &none, k->output[o].slot, c->product->dim[k->output[o].slot]);
         unsigned char *image = calloc(bytes + 1, 1);
         if (!image)
             abort();
@@ -234,7 +266,7 @@ static void call_nothing(struct check *c, const cgtp_kernel *k, int64_t nodes)
         free(image);
     }
     const size_t needed = k->workspace(graph);
-    cgtp_status status = k->run(graph, in, out, NULL, 0, NULL);
+    cgtp_status status = k->run(graph, in, out, NULL, NULL, 0, NULL);
     c->compared++;
     if (needed || status != CGTP_OK)
         check_failure(c, "%s: nothing, %lld nodes: %zu bytes, %s", k->name, (long long)nodes, needed,
@@ -242,7 +274,7 @@ static void call_nothing(struct check *c, const cgtp_kernel *k, int64_t nodes)
     for (int i = 0; i < k->inputs; i++)
         memory_free((void *)in[i]);
     for (int o = 0; o < k->outputs; o++) {
-        const size_t bytes = bytes_of(&call, &none, k->output[o].slot);
+        const size_t bytes = bytes_of(&call, &none, k->output[o].slot, c->product->dim[k->output[o].slot]);
         unsigned char *image = calloc(bytes + 1, 1), wrong = 0;
         if (!image)
             abort();
@@ -269,6 +301,7 @@ void check_calls(struct check *c)
         spoil_sizes(&call);
         spoil_index(&call);
         spoil_pointers(&call);
+        spoil_strides(&call);
         call_free(&call);
 
         call_make(&call, c, k, &none); /* arrays without elements may be NULL */

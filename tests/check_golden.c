@@ -113,10 +113,20 @@ static void check_types(struct check *c)
                           p->type[CGTP_X], p->type[CGTP_Y], p->type[CGTP_W], p->type[CGTP_Z], p->compute, p->sum);
 }
 
+/* Products whose names say so have arrays with strides (tests/strided.t). */
+static void check_strides(struct check *c)
+{
+    const cgtp_product *p = c->product;
+    const bool strided = strstr(p->name, "_strided"), some = strstr(p->name, "_stridedsome");
+    for (int s = 0; s < CGTP_SLOTS && strided; s++)
+        if (p->strided[s] != (p->index[s] != CGTP_SHARED && (!some || s == CGTP_X || s == CGTP_Z)))
+            check_failure(c, "slot %d is strided: %d", s, p->strided[s]);
+}
+
 /* The case of product g_x_f32 or g_x_sugar is g_x. */
 static void case_name(char *out, size_t size, const char *product)
 {
-    static const char *const suffix[] = {"_any", "_sugar"};
+    static const char *const suffix[] = {"_any", "_sugar", "_strided", "_stridedsome"};
     snprintf(out, size, "%s", product);
     for (int i = 0; i < LAYOUTS; i++)
         if (ends_in(out, layouts[i].suffix))
@@ -124,7 +134,7 @@ static void case_name(char *out, size_t size, const char *product)
     for (int i = 0; i < TYPES; i++)
         if (ends_in(out, types[i].suffix))
             out[strlen(out) - strlen(types[i].suffix)] = 0;
-    for (int i = 0; i < 2; i++)
+    for (size_t i = 0; i < sizeof suffix / sizeof *suffix; i++)
         if (ends_in(out, suffix[i]))
             out[strlen(out) - strlen(suffix[i])] = 0;
 }
@@ -173,6 +183,7 @@ void check_descriptor(struct check *c)
     const struct ref_problem *r = c->problem;
     check_layout(c);
     check_types(c);
+    check_strides(c);
     same_irreps(c, p->irreps[CGTP_X], &r->irreps[REF_X], "x");
     same_irreps(c, p->irreps[CGTP_Y], &r->irreps[REF_Y], "y");
     same_irreps(c, p->irreps[CGTP_Z], &r->irreps[REF_G], "z");

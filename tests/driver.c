@@ -31,6 +31,13 @@ int64_t driver_rows(const cgtp_product *p, const struct ref_graph *g, cgtp_slot 
     }
 }
 
+int64_t driver_stride(const cgtp_product *p, const struct ref_graph *g, cgtp_slot slot, int i)
+{
+    const int64_t dim = p->dim[slot], wide = 16 / (int64_t)cgtp_type_size(p->type[slot]);
+    const int64_t more = p->strided[slot] ? (g->items + i) % 3 : 0;
+    return dim + more * (dim % wide ? dim & -dim : wide);
+}
+
 /* ---- graphs ---- */
 
 /* A copy of n elements, in the kernels' memory. */
@@ -159,11 +166,12 @@ struct fenced {
     unsigned char *memory; /* fence, data, fence */
     unsigned char *image;  /* what it held before the launch */
     size_t bytes;          /* of the data */
+    size_t row, stride;    /* bytes of a row, from a row to the next: what is between rows is fence, too; 0: one row */
 };
 
 static void fenced_new(struct fenced *f, size_t bytes)
 {
-    *f = (struct fenced){memory_new(bytes + 2 * FENCE), host(bytes + 2 * FENCE), bytes};
+    *f = (struct fenced){memory_new(bytes + 2 * FENCE), host(bytes + 2 * FENCE), bytes, 0, 0};
     memset(f->image, 0xff, bytes + 2 * FENCE); /* a NaN in every type */
 }
 
@@ -180,6 +188,8 @@ static unsigned char *fenced_read(const struct fenced *f, bool *fence, bool *dat
     *fence = memcmp(now, f->image, FENCE) != 0 ||
              memcmp(now + FENCE + f->bytes, f->image + FENCE + f->bytes, FENCE) != 0;
     *data = memcmp(now + FENCE, f->image + FENCE, f->bytes) != 0;
+    for (size_t at = f->row; f->stride > f->row && at < f->bytes; at += f->stride)
+        *fence |= memcmp(now + FENCE + at, f->image + FENCE + at, f->stride - f->row) != 0;
     return now;
 }
 
@@ -221,6 +231,21 @@ void driver_change_layout(const cgtp_product *p, cgtp_slot slot, bool back, doub
     free(place);
 }
 
+/* An array of the product's, `rows` rows: fenced. */
+static void array_new(struct fenced *f, const cgtp_product *p, cgtp_slot slot, int64_t rows, int64_t stride)
+{
+    const size_t size = cgtp_type_size(p->type[slot]);
+    fenced_new(f, (size_t)(rows * stride) * size);
+    f->row = (size_t)p->dim[slot] * size;
+    f->stride = (size_t)stride * size;
+}
+
+/* Element e of all rows. */
+static int64_t place_in(const cgtp_product *p, cgtp_slot slot, int64_t stride, int64_t e)
+{
+    return e / p->dim[slot] * stride + e % p->dim[slot];
+}
+
 static void note(struct driver_damage *d, bool damaged, const char *what, const char *name)
 {
     if (damaged && !d->what)
@@ -234,25 +259,29 @@ cgtp_status driver_run(const cgtp_product *p, const cgtp_kernel *k, const struct
     struct fenced in[ARRAYS], out[ARRAYS], workspace;
     const void *in_pointer[ARRAYS];
     void *out_pointer[ARRAYS];
+    int64_t stride[2 * ARRAYS];
     bool fence, data;
     if (k->inputs > ARRAYS || k->outputs > ARRAYS)
         abort();
     *damage = (struct driver_damage){NULL, NULL};
     for (int i = 0; i < k->inputs; i++) {
-        int64_t n = driver_rows(p, g, k->input[i].slot) * p->dim[k->input[i].slot];
-        const cgtp_type type = p->type[k->input[i].slot];
-        fenced_new(&in[i], (size_t)n * cgtp_type_size(type));
+        const cgtp_slot slot = k->input[i].slot;
+        const int64_t rows_of = driver_rows(p, g, slot), n = rows_of * p->dim[slot];
+        const cgtp_type type = p->type[slot];
+        stride[i] = driver_stride(p, g, slot, i);
+        array_new(&in[i], p, slot, rows_of, stride[i]);
         double *rows = host((size_t)n * sizeof *rows);
-        driver_change_layout(p, k->input[i].slot, false, rows, input[i], n);
+        driver_change_layout(p, slot, false, rows, input[i], n);
         for (int64_t e = 0; e < n; e++)
-            cgtp_put_number(in[i].image + FENCE, type, e, rows[e]);
+            cgtp_put_number(in[i].image + FENCE, type, place_in(p, slot, stride[i], e), rows[e]);
         free(rows);
         fenced_write(&in[i]);
         in_pointer[i] = in[i].memory + FENCE;
     }
     for (int o = 0; o < k->outputs; o++) {
-        int64_t n = driver_rows(p, g, k->output[o].slot) * p->dim[k->output[o].slot];
-        fenced_new(&out[o], (size_t)n * cgtp_type_size(p->type[k->output[o].slot]));
+        const cgtp_slot slot = k->output[o].slot;
+        stride[k->inputs + o] = driver_stride(p, g, slot, k->inputs + o);
+        array_new(&out[o], p, slot, driver_rows(p, g, slot), stride[k->inputs + o]);
         fenced_write(&out[o]);
         out_pointer[o] = out[o].memory + FENCE;
     }
@@ -260,7 +289,7 @@ cgtp_status driver_run(const cgtp_product *p, const cgtp_kernel *k, const struct
     fenced_write(&workspace);
 
     cgtp_status status =
-        k->run(d->graph, in_pointer, out_pointer, workspace.memory + FENCE, workspace.bytes, NULL);
+        k->run(d->graph, in_pointer, out_pointer, stride, workspace.memory + FENCE, workspace.bytes, NULL);
 
     for (int i = 0; i < k->inputs; i++) {
         free(fenced_read(&in[i], &fence, &data));
@@ -271,12 +300,13 @@ cgtp_status driver_run(const cgtp_product *p, const cgtp_kernel *k, const struct
     for (int o = 0; o < k->outputs; o++) {
         unsigned char *now = fenced_read(&out[o], &fence, &data);
         note(damage, fence, "fence of", k->output[o].name);
-        const cgtp_type type = p->type[k->output[o].slot];
-        const int64_t n = (int64_t)(out[o].bytes / cgtp_type_size(type));
+        const cgtp_slot slot = k->output[o].slot;
+        const cgtp_type type = p->type[slot];
+        const int64_t n = driver_rows(p, g, slot) * p->dim[slot];
         double *rows = host((size_t)n * sizeof *rows);
         for (int64_t e = 0; e < n; e++)
-            rows[e] = cgtp_get_number(now + FENCE, type, e);
-        driver_change_layout(p, k->output[o].slot, true, output[o], rows, n);
+            rows[e] = cgtp_get_number(now + FENCE, type, place_in(p, slot, stride[k->inputs + o], e));
+        driver_change_layout(p, slot, true, output[o], rows, n);
         free(rows);
         free(now);
         fenced_free(&out[o]);

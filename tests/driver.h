@@ -25,6 +25,10 @@ void driver_graph_free(struct driver_graph *);
 /* Rows of an array of the slot. */
 int64_t driver_rows(const cgtp_product *, const struct ref_graph *, cgtp_slot);
 
+/* Elements from a row of an array to the next in a call with the graph: number i of the kernel's inputs, then outputs. Where
+ * the product's rows are strided these are of several kinds: rows that follow each other among them. */
+int64_t driver_stride(const cgtp_product *, const struct ref_graph *, cgtp_slot, int i);
+
 /* n elements of whole rows of the slot, from layout mul_ir to the product's; or back. */
 void driver_change_layout(const cgtp_product *, cgtp_slot, bool back, double *to, const double *from, int64_t n);
 

@@ -26,7 +26,7 @@ int main(void)
     return layer_product.abi != CGTP_ABI;
 }
 '''
-NEGATIVE = 'a number of items or rows is negative or too large'  # what PROGRAM is told
+NEGATIVE = 'a number of items or rows is negative or too large, or a stride is less than a row'  # what PROGRAM is told
 
 
 def run(*command, folder=None):

@@ -44,6 +44,7 @@ class Product:
         self.variance = {}
         self.index = dict.fromkeys(SLOTS, "item")
         self.layout = ""
+        self.rows = {}          # slot -> dense, strided
         self.atomic = self.invariant = False
         self.edges, self.compensated, self.index_type, self.precision = "sorted", False, "int32", "float64"
         self.kernels = [("known", "forward")]
@@ -127,6 +128,8 @@ def yaml(p, name):
         lines.append("accumulate: compensated")
     if p.layout:
         lines.append("layout: " + LAYOUTS[p.layout])
+    if p.rows:
+        lines.append("rows: {%s}" % ", ".join("%s: %s" % row for row in p.rows.items()))
     if p.graph() and (p.atomic or p.invariant):
         lines.append("reduction: " + ("atomic" if p.atomic else "invariant"))
     lines += ["precision: " + p.precision, "kernels:"]
@@ -363,6 +366,8 @@ def draw(seed):
         dims = [sum(mul * (2 * l + 1) for mul, l, _ in s) for s in (p.x, p.y, p.z)] + [p.weights()]
         if max(dims) <= DIM_MAX and p.valid() and (not p.said or p.instructions and said_cost(p) <= COST_MAX):
             p.invariant = not p.atomic and r.random() < 0.2
+            if words.random() < 0.3:
+                p.rows = {slot: words.choice(["dense", "strided"]) for slot in SLOTS if p.index[slot] != "shared"}
             return p
 
 
@@ -414,6 +419,7 @@ def smaller(p):
     yield changed(atomic=False)
     yield changed(invariant=False)
     yield changed(layout="")
+    yield changed(rows={})
     yield changed(index_type="int32")
     yield changed(edges="sorted")
     yield changed(precision="float64")

@@ -101,6 +101,8 @@ def test_words():
         same(properties[key]['properties'], said({key: f'{{{odd}: 1}}'}), key)
     same(properties['layout']['then']['properties'], said({'layout': f'{{{odd}: 1}}'}), 'layout, a mapping')
     same(definitions['layout']['enum'], said({'layout': odd}), 'layout')
+    same(properties['rows']['then']['properties'], said({'rows': f'{{{odd}: 1}}'}), 'rows, a mapping')
+    same(definitions['rows']['enum'], said({'rows': odd}), 'rows')
     same(properties['precision']['then']['properties'], said({'precision': f'{{{odd}: 1}}'}), 'precision, a mapping')
     same(definitions['precision']['enum'], said({'precision': odd}), 'precision')
     same(definitions['arithmetic']['enum'], said({'precision': f'{{sum: {odd}}}'}), 'the precision of sums')

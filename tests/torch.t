@@ -68,7 +68,7 @@ def main():
         return
     if WHEEL.generate(GOLDEN, OTHERS, 'docs/examples/ddp/layer.yaml') and WHEEL.install():
         check('golden', 'c', 'gradients', 'closure')
-        check('transforms', 'opcheck', 'graphs', 'modules', 'e3nn', 'errors')
+        check('transforms', 'opcheck', 'graphs', 'modules', 'slices', 'e3nn', 'errors')
         check('compiled', 'exported')
         program()
         example()

@@ -82,11 +82,28 @@ static void paths_and_types(void **state)
     assert_int_equal(w->block[1].alignment, 2); /* 16 bytes */
 }
 
+static void strides(void **state)
+{
+    (void)state;
+    const struct kernel_plan *k = plan_for("index: {w: shared}\nrows: strided\n", 1); /* backward: x y w gz, gx gy gw */
+    assert_string_equal(kernel_input(k, 0)->stride, "x_stride");
+    assert_string_equal(operand_stride(kernel_output(k, 1)), "gy_stride");
+    assert_null(kernel_input(k, 2)->stride); /* one row */
+    assert_null(kernel_output(k, 2)->stride);
+    assert_int_equal(kernel_input(k, 3)->block[1].alignment, 4); /* rows of 16 */
+    k = plan_for("precision: {x: bfloat16}\nrows: {x: strided, z: strided}\n", 0);
+    assert_string_equal(kernel_input(k, 0)->stride, "x_stride");
+    assert_null(operand_stride(kernel_input(k, 0))); /* of a copy */
+    assert_null(kernel_input(k, 1)->stride);
+    assert_string_equal(operand_stride(kernel_output(k, 0)), "z_stride");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_layout),
         cmocka_unit_test(paths_and_types),
+        cmocka_unit_test(strides),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, teardown);

@@ -127,6 +127,7 @@ static void everything(void **state)
              "index_type: int64\n"
              "precision: float64\n"
              "layout: {x: ir_mul, z: mul_ir}\n"
+             "rows: strided\n"
              "kernels: [forward, {name: forces, of: backward, outputs: [gx, gy]}, double_backward_jvp]\n"
              "tune:\n"
              "  sm_90: {stages: 3, warps: 12, forces: {evaluation: staged}}\n"
@@ -173,6 +174,8 @@ static void everything(void **state)
     assert_int_equal(s->layout[SLOT_X], LAYOUT_IR_MUL);
     assert_int_equal(s->layout[SLOT_Y], LAYOUT_MUL_IR);
     assert_int_equal(s->layout[SLOT_G], LAYOUT_MUL_IR);
+    assert_true(spec_is_strided(s, SLOT_Y) && spec_has_strides(s));
+    assert_false(spec_is_strided(s, SLOT_W)); /* one row */
     assert_place(s->index_pos[SLOT_G], "receiver");
     assert_true(spec_is_graph(s));
     assert_false(s->sorted);

@@ -199,6 +199,10 @@ static void print_json(struct text *out, const struct schedules *all)
     text_printf(out, "},\n  \"layout\": {\"x\": \"%s\", \"y\": \"%s\", \"z\": \"%s\"",
                 layout_name[spec->layout[SLOT_X]], layout_name[spec->layout[SLOT_Y]],
                 layout_name[spec->layout[SLOT_G]]);
+    text_printf(out, "},\n  \"rows\": {");
+    for (int s = 0; s < SLOT_COUNT; s++)
+        text_printf(out, "%s\"%s\": \"%s\"", s ? ", " : "", slot_name[s],
+                    row_stride_name[spec_is_strided(spec, (enum slot)s)]);
     text_printf(out, "},\n  \"precision\": \"%s\",\n", spec_precision(a, spec));
     text_printf(out, "  \"arch\": \"%s\",\n", all->target.device->name);
     text_printf(out, "  \"paths\": [\n");

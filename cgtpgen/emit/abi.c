@@ -1,4 +1,4 @@
-/* abi.c - what every backend emits alike: banner, header, descriptor, prototypes. */
+/* abi.c - what every backend emits alike: banner, header, prototypes. */
 #include "emit/emit.h"
 #include "emit/emitter.h"
 #include "schedule/index_words.h"
@@ -72,6 +72,8 @@ static void banner(struct text *out, const struct plan *plan, const char *what, 
     if (!spec_has_e3nn_layout(s))
         text_printf(out, "%s   layout      x %s, y %s, z %s\n", start, layout_name[s->layout[SLOT_X]],
                     layout_name[s->layout[SLOT_Y]], layout_name[s->layout[SLOT_G]]);
+    if (spec_has_strides(s))
+        text_printf(out, "%s   rows        %s\n", start, spec_rows(a, s));
     text_puts(out, close);
 }
 
@@ -124,22 +126,39 @@ static void add_workspace(struct emit_list *l)
     emit_list_add(l, "cgtp_stream stream", ")");
 }
 
-void emit_prototype(struct text *out, const struct plan *plan, const struct kernel_form *f,
+void emit_parameters(struct emit_list *l, const struct plan *plan, const struct kernel_plan *k,
+                     const char *scope)
+{
+    struct arena *a = l->out->arena;
+    for (int i = 0; i < k->form->inputs + k->form->outputs; i++) {
+        const struct operand *o = &k->operand[i];
+        const char *of = o->storage < PRECISION_ARITHMETIC ? "" : scope;
+        emit_list_add(l,
+                      arena_printf(a, "%s%s%s *%s", o->output ? "" : "const ", of,
+                                   source_stored(plan, o->slot), o->symbol),
+                      ",");
+        if (o->stride)
+            emit_list_add(l, arena_printf(a, "%sint64_t %s", *scope ? "::std::" : "", o->stride), ",");
+    }
+}
+
+void emit_arguments(struct emit_list *l, const struct kernel_plan *k, const char *of)
+{
+    struct arena *a = l->out->arena;
+    for (int i = 0; i < k->form->inputs + k->form->outputs; i++) {
+        emit_list_add(l, arena_printf(a, "%s%s", of, k->operand[i].symbol), ",");
+        if (k->operand[i].stride)
+            emit_list_add(l, arena_printf(a, "%s%s", of, k->operand[i].stride), ",");
+    }
+}
+
+void emit_prototype(struct text *out, const struct plan *plan, const struct kernel_plan *k,
                     const char *linkage)
 {
-    struct emit_list l = emit_list_open(
-        out, arena_printf(out->arena, "%scgtp_status %s_%s(", linkage, plan->problem->spec->name, f->name));
+    struct emit_list l = emit_list_open(out, arena_printf(out->arena, "%scgtp_status %s_%s(", linkage,
+                                                          plan->problem->spec->name, k->form->name));
     emit_list_add(&l, emit_items_parameter(plan), ",");
-    for (int i = 0; i < f->inputs; i++)
-        emit_list_add(&l,
-                      arena_printf(out->arena, "const %s *%s", source_stored(plan, f->input[i].slot),
-                                   f->input[i].symbol),
-                      ",");
-    for (int o = 0; o < f->outputs; o++)
-        emit_list_add(
-            &l,
-            arena_printf(out->arena, "%s *%s", source_stored(plan, f->output[o].slot), f->output[o].symbol),
-            ",");
+    emit_parameters(&l, plan, k, "");
     add_workspace(&l);
 }
 
@@ -212,9 +231,13 @@ void emit_checks(struct text *out, const struct plan *plan, const struct kernel_
     }
     for (int i = 0; i < f->inputs + f->outputs; i++) {
         const struct operand *o = &kernel->kernel->operand[i];
+        if (o->stride)
+            text_printf(out, "    %s = cgtp_stride(%s, %lld);\n", o->stride, o->stride, source_dim(o));
         text_printf(
-            out, "    if ((status = cgtp_check_array(%s, %s, %lld, sizeof(%s))))\n        return status;\n",
+            out,
+            "    if ((status = cgtp_check_array(%s, %s, %lld, %s, sizeof(%s))))\n        return status;\n",
             o->symbol, source_rows(plan, o->index), source_dim(o),
+            o->stride ? o->stride : arena_printf(out->arena, "%lld", source_dim(o)),
             o->storage == s->compute ? "real" : source_stored(plan, o->slot));
     }
 }
@@ -265,6 +288,16 @@ static void fields(struct text *out, const struct plan *plan, int n, const struc
     }
 }
 
+void emit_strides(struct text *out, const struct kernel_plan *k, const char *words)
+{
+    struct text list = {.arena = out->arena};
+    for (int i = 0; i < k->form->inputs + k->form->outputs; i++)
+        if (k->operand[i].stride)
+            text_printf(&list, "%s%s", list.n ? ", " : "", k->operand[i].stride);
+    if (list.n)
+        text_printf(out, "    int64_t %s;%s\n", list.s, words);
+}
+
 /* The kernel with a struct of its arrays, which cannot be mixed up as arguments can. */
 static void header_by_name(struct text *out, const struct plan *plan, const struct kernel_plan *k)
 {
@@ -275,6 +308,7 @@ static void header_by_name(struct text *out, const struct plan *plan, const stru
     text_printf(out, "typedef struct %s_arrays {\n", name);
     fields(out, plan, f->inputs, k->operand);
     fields(out, plan, f->outputs, k->operand + f->inputs);
+    emit_strides(out, k, " /* elements from a row to the next; 0: rows follow each other */");
     text_printf(out, "} %s_arrays;\n", name);
     text_puts(out, "static inline cgtp_status\n");
     struct emit_list head = emit_list_open(out, arena_printf(a, "%s_with(", name));
@@ -284,8 +318,7 @@ static void header_by_name(struct text *out, const struct plan *plan, const stru
     text_puts(out, "\n{\n    if (!arrays)\n        return CGTP_NULL_POINTER;\n");
     struct emit_list call = emit_list_open(out, arena_printf(a, "    return %s(", name));
     emit_list_add(&call, items, ",");
-    for (int i = 0; i < f->inputs + f->outputs; i++)
-        emit_list_add(&call, arena_printf(a, "arrays->%s", k->operand[i].symbol), ",");
+    emit_arguments(&call, k, "arrays->");
     emit_list_add(&call, "workspace", ",");
     emit_list_add(&call, "workspace_bytes", ",");
     emit_list_add(&call, "stream", ");\n}\n\n");
@@ -319,7 +352,7 @@ static void header_kernel(struct text *out, const struct plan *plan, const struc
                     (long long)plan->problem->dim[s]);
     }
     text_printf(out, "\n * At least %.0f bytes per item. */\n", k->bytes_least);
-    emit_prototype(out, plan, f, "CGTP_API ");
+    emit_prototype(out, plan, k, "CGTP_API ");
     text_printf(out, ";\nCGTP_API ");
     emit_workspace_prototype(out, plan, f);
     text_printf(out, ";\n");
@@ -365,6 +398,17 @@ static const char *layout_words(struct arena *a, const struct spec *s)
     }
     text_printf(&words, "\n * a row of w the blocks of\n *");
     return text_string(&words);
+}
+
+/* What strides must be. */
+static const char *strides_words(const struct spec *s)
+{
+    return spec_has_strides(s)
+               ? "\n * A stride says how many elements there are from a row to the next, 0: as many as a row "
+                 "has, "
+                 "and no fewer.\n * Where rows are multiples of 16, 8 or 4 bytes, strides are, too "
+                 "(CGTP_MISALIGNED). What is between rows is\n * neither read nor written."
+               : "";
 }
 
 /* What the caller's graph must be, and what checks it. */
@@ -421,7 +465,7 @@ void emit_header(struct text *out, const struct plan *plan)
     header_guard(out, name);
     text_printf(out,
                 "#include \"cgtp.h\"\n\n"
-                "#if CGTP_ABI != 5\n#error \"%s was generated for cgtp runtime ABI 5; regenerate it, or use "
+                "#if CGTP_ABI != 6\n#error \"%s was generated for cgtp runtime ABI 6; regenerate it, or use "
                 "that runtime\"\n#endif\n\n"
                 "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
                 name);
@@ -440,8 +484,9 @@ void emit_header(struct text *out, const struct plan *plan)
         " * of scratch memory go to one call at a time: none where there are no items, over which sums are\n"
         " * zero; CGTP_NO_WORKSPACE where the function would refuse the call. NAME_with() is the same "
         "function, and\n"
-        " * takes its arrays by their names.%s */\n\n",
-        types_words(out->arena, p->spec), layout_words(out->arena, p->spec), graph_words(p->spec));
+        " * takes its arrays by their names.%s%s */\n\n",
+        types_words(out->arena, p->spec), layout_words(out->arena, p->spec), strides_words(p->spec),
+        graph_words(p->spec));
     header_paths(out, plan);
     text_printf(out, "/* Elements of a row. */\n");
     for (int s = 0; s < SLOT_COUNT; s++)
@@ -454,127 +499,4 @@ void emit_header(struct text *out, const struct plan *plan)
         "/* What the product is, for generic callers. */\nextern CGTP_API const cgtp_product %s_product;\n\n"
         "#ifdef __cplusplus\n}\n#endif\n\n#endif\n",
         name);
-}
-
-/* ---- descriptor ---- */
-
-enum { STRING_MOST = 96 };
-
-static const char *type_constant(enum precision p)
-{
-    return precision_table[p].constant;
-}
-
-static void arguments(struct text *out, const struct kernel_form *f, int number, bool inputs)
-{
-    int n = inputs ? f->inputs : f->outputs;
-    text_printf(out, "static const cgtp_argument %s_%d[] = {\n", inputs ? "inputs" : "outputs", number);
-    for (int i = 0; i < n; i++) {
-        enum slot s = inputs ? f->input[i].slot : f->output[i].slot;
-        text_printf(out, "    {\"%s\", %s, %d},\n", inputs ? f->input[i].name : f->output[i].name,
-                    slot_constant[s], inputs && f->input[i].tangent);
-    }
-    text_printf(out, "};\n\n");
-}
-
-void emit_wrappers(struct text *out, const struct plan *plan, const struct kernel_form *f, int number)
-{
-    const struct spec *s = plan->problem->spec;
-    const bool plain = !spec_is_graph(s);
-    const char *argument = plain        ? "((const cgtp_graph *)graph)->items"
-                           : s->index64 ? "(const cgtp_graph64 *)graph"
-                                        : "(const cgtp_graph *)graph";
-    text_printf(out,
-                "static size_t workspace_%d(const void *graph)\n{\n%s    return %s_%s_workspace(%s);\n}\n\n",
-                number, plain ? "    if (!graph)\n        return CGTP_NO_WORKSPACE;\n" : "", s->name, f->name,
-                argument);
-    text_printf(out,
-                "static cgtp_status run_%d(const void *graph, const void *const *input, void *const *output, "
-                "void *ws,\n"
-                "    size_t ws_bytes, cgtp_stream stream)\n{\n",
-                number);
-    if (plain)
-        text_printf(out, "    if (!graph)\n        return CGTP_NULL_POINTER;\n");
-    text_printf(out, "    return %s_%s(%s,\n", s->name, f->name, argument);
-    for (int i = 0; i < f->inputs + f->outputs; i++)
-        text_printf(out, "        (%s%s *)%s[%d],\n", i < f->inputs ? "const " : "",
-                    source_stored(plan, i < f->inputs ? f->input[i].slot : f->output[i - f->inputs].slot),
-                    i < f->inputs ? "input" : "output", i < f->inputs ? i : i - f->inputs);
-    text_printf(out, "        ws, ws_bytes, stream);\n}\n\n");
-}
-
-static void irreps_string(struct text *out, const struct irreps *r)
-{
-    struct text t = {.arena = out->arena};
-    irreps_print(&t, r);
-    const char *s = text_string(&t);
-    for (size_t n; strlen(s) > STRING_MOST; s += n) { /* a piece per line, from a + on */
-        for (n = STRING_MOST; s[n] != '+';)
-            n--;
-        text_printf(out, "\"%.*s\"\n        ", (int)n, s);
-    }
-    text_printf(out, "\"%s\"", s);
-}
-
-void emit_descriptor(struct text *out, const struct schedules *all, const char *backend)
-{
-    const struct plan *plan = all->plan;
-    const struct problem *p = plan->problem;
-    const struct spec *s = p->spec;
-    emit_banner(out, plan, "descriptor");
-    text_printf(out, "#include \"%s.h\"\n\n", s->name);
-    for (int k = 0; k < plan->kernels; k++) {
-        const struct kernel_form *f = plan->kernel[k].form;
-        arguments(out, f, k, true);
-        arguments(out, f, k, false);
-        emit_wrappers(out, plan, f, k);
-    }
-    text_printf(out, "static const cgtp_kernel kernel_table[] = {\n");
-    for (int k = 0; k < plan->kernels; k++) {
-        const struct kernel_plan *q = &plan->kernel[k];
-        text_printf(out, "    {\"%s\", %d, %d, inputs_%d, outputs_%d, %.0f, %.0f, workspace_%d, run_%d},\n",
-                    q->form->name, q->form->inputs, q->form->outputs, k, k, q->bytes_least,
-                    operations_flops(all->kernel[k].operations), k, k);
-    }
-    text_printf(out, "};\n\n");
-    if (p->paths) {
-        text_printf(out, "static const cgtp_path path_table[] = {\n");
-        for (int i = 0; i < p->paths; i++) {
-            const struct path *q = &p->path[i];
-            text_printf(out, "    {%d, %d, %d, \"%s\", %d, %lld, %lld, ", q->x, q->y, q->z,
-                        mode_table[q->mode].name, q->weighted, (long long)q->weight_offset,
-                        (long long)q->weight_numel);
-            hex_print(out, surd_double(q->coefficient), false);
-            text_printf(out, "},\n");
-        }
-        text_printf(out, "};\n\n");
-    }
-    text_printf(out,
-                "const cgtp_product %s_product = {\n    .abi = CGTP_ABI, .name = \"%s\", .backend = \"%s\", "
-                ".digest = \"%s\",\n"
-                "    .irreps = {\n        ",
-                s->name, s->name, backend, plan->digest);
-    irreps_string(out, &p->x);
-    text_printf(out, ",\n        ");
-    irreps_string(out, &p->y);
-    text_printf(out, ",\n        NULL,\n        ");
-    irreps_string(out, &p->z);
-    text_printf(
-        out,
-        ",\n    },\n    .dim = {%lld, %lld, %lld, %lld},\n    .index = {%s, %s, %s, %s},\n"
-        "    .layout = {%s, %s, %s, %s},\n    .type = {%s, %s, %s, %s},\n    .compute = %s, .sum = %s,\n",
-        (long long)p->dim[SLOT_X], (long long)p->dim[SLOT_Y], (long long)p->dim[SLOT_W],
-        (long long)p->dim[SLOT_G], index_words[s->index[SLOT_X]].constant,
-        index_words[s->index[SLOT_Y]].constant, index_words[s->index[SLOT_W]].constant,
-        index_words[s->index[SLOT_G]].constant, layout_constant[s->layout[SLOT_X]],
-        layout_constant[s->layout[SLOT_Y]], layout_constant[s->layout[SLOT_W]],
-        layout_constant[s->layout[SLOT_G]], type_constant(s->storage[SLOT_X]),
-        type_constant(s->storage[SLOT_Y]), type_constant(s->storage[SLOT_W]),
-        type_constant(s->storage[SLOT_G]), type_constant(s->compute), type_constant(s->sum));
-    text_printf(out,
-                "    .graph = %d, .sorted = %d, .index_size = %d,\n    .paths = %d, "
-                ".kernels = %d, .path = %s, "
-                ".kernel = kernel_table,\n};\n",
-                spec_is_graph(s), s->sorted, s->index64 ? 8 : 4, p->paths, plan->kernels,
-                p->paths ? "path_table" : "NULL");
 }

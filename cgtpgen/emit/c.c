@@ -61,9 +61,11 @@ static void emit_nothing(struct source *w)
     text_printf(w->out, "    if (!%s) {\n", w->graph ? "graph->items" : "items");
     for (int o = 0; o < w->form->outputs; o++) {
         const struct operand *q = kernel_output(w->kernel->kernel, o);
+        const char *type = emit_type(w, w->form->inputs + o);
         if (q->index != INDEX_ITEM)
-            text_printf(w->out, "        cgtp_zero_rows(%s, %lld * sizeof(%s), %s);\n",
-                        source_rows(w->plan, q->index), source_dim(q), emit_type(w, w->form->inputs + o),
+            text_printf(w->out, "        cgtp_zero_rows(%s, %lld * sizeof(%s), %s%s * sizeof(%s), %s);\n",
+                        source_rows(w->plan, q->index), source_dim(q), type, q->stride ? "(size_t)" : "",
+                        q->stride ? q->stride : arena_printf(w->arena, "%lld", source_dim(q)), type,
                         q->symbol);
     }
     text_printf(w->out, "        return CGTP_OK;\n    }\n");
@@ -73,26 +75,43 @@ static void emit_nothing(struct source *w)
 static void emit_conversion(struct source *w, const struct operand *o)
 {
     const char *stored = precision_table[o->storage].name, *held = precision_table[o->held].name;
-    const char *n = arena_printf(w->arena, "%s * %lld", source_rows(w->plan, o->index), source_dim(o));
-    text_printf(w->out,
-                "    CGTP_PARALLEL\n    for (int64_t part = 0; part < parts; part++)\n"
-                "        cgtp_%s_to_%s(cgtp_part(%s, part, parts),\n"
-                "            cgtp_part(%s, part + 1, parts), l.%s%s, l.%s%s);\n",
-                o->output ? held : stored, o->output ? stored : held, n, n, o->symbol,
-                o->output ? "" : "stored", o->symbol, o->output ? "stored" : "");
+    const char *rows = source_rows(w->plan, o->index);
+    const char *from = o->output ? "" : "stored", *to = o->output ? "stored" : "";
+    const char *call =
+        arena_printf(w->arena, "cgtp_%s_to_%s(", o->output ? held : stored, o->output ? stored : held);
+    text_printf(w->out, "    CGTP_PARALLEL\n    for (int64_t part = 0; part < parts; part++)\n");
+    if (o->stride) {
+        const char *dim = arena_printf(w->arena, "%lld", source_dim(o));
+        text_printf(
+            w->out,
+            "        for (int64_t r = cgtp_part(%s, part, parts), end = cgtp_part(%s, part + 1, parts);\n"
+            "             r < end; r++)\n"
+            "            %s0, %s, l.%s%s + r * %s%s, l.%s%s + r * %s%s);\n",
+            rows, rows, call, dim, o->symbol, from, o->output ? "" : "l.", o->output ? dim : o->stride,
+            o->symbol, to, o->output ? "l." : "", o->output ? o->stride : dim);
+    } else {
+        const char *n = arena_printf(w->arena, "%s * %lld", rows, source_dim(o));
+        text_printf(w->out,
+                    "        %scgtp_part(%s, part, parts),\n"
+                    "            cgtp_part(%s, part + 1, parts), l.%s%s, l.%s%s);\n",
+                    call, n, n, o->symbol, from, o->symbol, to);
+    }
 }
 
 static void emit_launcher(struct source *w)
 {
     const char *items = w->graph ? "graph" : "items";
-    emit_prototype(w->out, w->plan, w->form, "");
+    emit_prototype(w->out, w->plan, w->kernel->kernel, "");
     text_printf(w->out, "\n{\n");
     emit_checks(w->out, w->plan, w->kernel);
     struct out out = {.text = w->out, .depth = 1};
     struct text list = {.arena = w->arena};
     for (int i = 0; i < w->form->inputs + w->form->outputs; i++) {
         const char *name = w->kernel->kernel->operand[i].symbol;
+        const char *stride = w->kernel->kernel->operand[i].stride;
         text_printf(&list, ", .%s = %s", emit_stored(w, i), name);
+        if (stride)
+            text_printf(&list, ", .%s = %s", stride, stride);
     }
     emit_nothing(w);
     line(&out, "struct launch l = {.%s = %s%s};", items, items, text_string(&list));

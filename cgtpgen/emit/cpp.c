@@ -38,14 +38,9 @@ static void add_workspace(struct emit_list *head)
     emit_list_add(head, "::cgtp_stream stream = nullptr", ")\n{\n");
 }
 
-/* What stands before the type of a slot's arrays, where it is the runtime's. */
-static const char *scope(const struct plan *plan, enum slot slot)
+static void function(struct text *out, const struct plan *plan, const struct kernel_plan *k)
 {
-    return plan->problem->spec->storage[slot] < PRECISION_ARITHMETIC ? "" : "::";
-}
-
-static void function(struct text *out, const struct plan *plan, const struct kernel_form *f)
-{
+    const struct kernel_form *f = k->form;
     struct arena *a = out->arena;
     const struct spec *s = plan->problem->spec;
     const char *items = spec_is_graph(s) ? "graph" : "items";
@@ -56,21 +51,11 @@ static void function(struct text *out, const struct plan *plan, const struct ker
     const char *name = plain(a, f->name), *arrays = plain(a, arena_printf(a, "%s_arrays", f->name));
     struct emit_list head = emit_list_open(out, arena_printf(a, "inline ::cgtp_status %s(", name));
     emit_list_add(&head, first, ",");
-    for (int i = 0; i < f->inputs; i++)
-        emit_list_add(&head,
-                      arena_printf(a, "const %s%s *%s", scope(plan, f->input[i].slot),
-                                   source_stored(plan, f->input[i].slot), f->input[i].symbol),
-                      ",");
-    for (int o = 0; o < f->outputs; o++)
-        emit_list_add(&head,
-                      arena_printf(a, "%s%s *%s", scope(plan, f->output[o].slot),
-                                   source_stored(plan, f->output[o].slot), f->output[o].symbol),
-                      ",");
+    emit_parameters(&head, plan, k, "::");
     add_workspace(&head);
     struct emit_list call = emit_list_open(out, arena_printf(a, "    return ::%s_%s(", s->name, f->name));
     emit_list_add(&call, passed, ",");
-    for (int i = 0; i < f->inputs + f->outputs; i++)
-        emit_list_add(&call, i < f->inputs ? f->input[i].symbol : f->output[i - f->inputs].symbol, ",");
+    emit_arguments(&call, k, "");
     emit_list_add(&call, "workspace", ",");
     emit_list_add(&call, "workspace_bytes", ",");
     emit_list_add(&call, "stream", ");\n}\n\n");
@@ -104,6 +89,6 @@ void emit_cpp(struct text *out, const struct plan *plan)
                 (long long)p->dim[SLOT_X], (long long)p->dim[SLOT_Y], (long long)p->dim[SLOT_W],
                 (long long)p->dim[SLOT_G], name);
     for (int k = 0; k < plan->kernels; k++)
-        function(out, plan, plan->kernel[k].form);
+        function(out, plan, &plan->kernel[k]);
     text_printf(out, "} // namespace %s\n} // namespace cgtp\n\n#endif\n", space);
 }

@@ -44,6 +44,7 @@ static void emit_launch_struct(struct source *w)
         line(o, "int64_t items;");
     emit_pointers(w, o, false);
     emit_pointers(w, o, true);
+    emit_strides(w->out, w->kernel->kernel, "");
     for (int i = 0, next; i < all.n; i = next) {
         const char *type = all.area[i].type, *list = arena_printf(w->arena, "*%s = NULL", all.area[i].name);
         for (next = i + 1; next < all.n && !strcmp(all.area[next].type, type); next++)
@@ -134,8 +135,10 @@ static void emit_cuda_checks(struct source *w)
         const struct operand *q = &w->kernel->kernel->operand[i];
         text_printf(&arrays, "%s{%s, %s, %lld", i ? ", " : "", q->symbol, source_rows(w->plan, q->index),
                     source_dim(q));
-        if (q->storage != w->spec->compute)
-            text_printf(&arrays, ", sizeof(%s)", source_stored(w->plan, q->slot));
+        if (q->storage != w->spec->compute || q->stride)
+            text_printf(&arrays, ", sizeof(%s)", emit_type(w, i));
+        if (q->stride)
+            text_printf(&arrays, ", %s", q->stride);
         text_puts(&arrays, "}");
     }
     line(o, "const cgtp_array arrays[] = {%s};", text_string(&arrays));
@@ -146,15 +149,18 @@ static void emit_cuda_checks(struct source *w)
 /* An input's elements to the type that is computed with; an output's, rounded, to the caller's. */
 static void emit_conversion(struct source *w, const struct operand *o)
 {
-    source_step(w, arena_printf(w->arena, "cgtp_convert(%s * %lld, l.%s%s, l.%s%s, stream)",
-                                source_rows(w->plan, o->index), source_dim(o), o->symbol,
-                                o->output ? "" : "stored", o->symbol, o->output ? "stored" : ""));
+    const char *dense = arena_printf(w->arena, "%lld", source_dim(o));
+    const char *stored = o->stride ? arena_printf(w->arena, "l.%s", o->stride) : dense;
+    source_step(w, arena_printf(w->arena, "cgtp_convert(%s, %s, l.%s%s, %s, l.%s%s, %s, stream)",
+                                source_rows(w->plan, o->index), dense, o->symbol, o->output ? "" : "stored",
+                                o->output ? dense : stored, o->symbol, o->output ? "stored" : "",
+                                o->output ? stored : dense));
 }
 
 static void emit_launcher(struct source *w)
 {
     const char *items = w->graph ? "graph" : "items";
-    emit_prototype(w->out, w->plan, w->form, "extern \"C\" ");
+    emit_prototype(w->out, w->plan, w->kernel->kernel, "extern \"C\" ");
     text_printf(w->out, "\n{\n");
     emit_cuda_checks(w);
     struct text list = {.arena = w->arena};
@@ -162,9 +168,15 @@ static void emit_launcher(struct source *w)
         text_printf(&list, ", %s",
                     i < w->form->inputs ? w->form->input[i].symbol
                                         : w->form->output[i - w->form->inputs].symbol);
+    for (int i = 0; i < w->form->inputs + w->form->outputs; i++) {
+        const struct operand *q = &w->kernel->kernel->operand[i];
+        if (q->stride)
+            text_printf(&list, ", cgtp_stride(%s, %lld)", q->stride, source_dim(q));
+    }
     struct out out = {.text = w->out, .depth = 1}, *o = &out;
     line(o, "if (!%s)", w->graph ? "graph->items" : "items");
-    line(o, "return cgtp_clear_outputs<%d>(arrays, stream);", w->form->inputs);
+    line(o, "return cgtp_clear_outputs<%d, %s>(arrays, stream);", w->form->inputs,
+         spec_has_strides(w->spec) ? "true" : "false");
     line(o, "launch l = {%s%s};", w->graph ? "*graph" : "items", text_string(&list));
     line(o, "if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(%s, l, workspace))))",
          items);
@@ -217,7 +229,7 @@ static void emit_includes(struct source *w)
         text_puts(w->out, "#include \"cgtp_convert.h\"\n");
     text_printf(w->out,
                 "#include \"%s\"\n\n"
-                "static_assert(CGTP_DEVICE_ABI == 9 && CGTP_LANES == %d, \"made for other headers of the "
+                "static_assert(CGTP_DEVICE_ABI == 10 && CGTP_LANES == %d, \"made for other headers of the "
                 "runtime\");\n\nnamespace\n{\n\n",
                 orders(w) ? "cgtp_order.h" : "cgtp_launch.h", w->kernel->schedule[0].target->device->lanes);
 }

@@ -13,7 +13,7 @@ void emit_banner_python(struct text *, const struct plan *, const char *what);
 
 /* cgtp_status NAME_kernel(graph or items, inputs, outputs, workspace, stream), without a semicolon, after
  * `linkage`. */
-void emit_prototype(struct text *, const struct plan *, const struct kernel_form *, const char *linkage);
+void emit_prototype(struct text *, const struct plan *, const struct kernel_plan *, const char *linkage);
 
 /* size_t NAME_kernel_workspace(graph or items), without a semicolon. */
 void emit_workspace_prototype(struct text *, const struct plan *, const struct kernel_form *);
@@ -32,6 +32,13 @@ struct emit_list emit_list_open(struct text *, const char *head);
 /* Adds "word" and what follows it, on the next line where this one is full. */
 void emit_list_add(struct emit_list *, const char *word, const char *end);
 
+/* A kernel's arrays, each with the stride of its rows where the caller says it: as parameters, where
+ * runtime's and standard types are in scopes of C++ (scope "::") or in none (""); as arguments, each behind
+ * `of`; the strides as fields of a struct, with words behind them. */
+void emit_parameters(struct emit_list *, const struct plan *, const struct kernel_plan *, const char *scope);
+void emit_arguments(struct emit_list *, const struct kernel_plan *, const char *of);
+void emit_strides(struct text *, const struct kernel_plan *, const char *words);
+
 /* Does the kernel have an operand with this index? */
 bool emit_uses(const struct spec *, const struct kernel_form *, enum index_kind);
 
@@ -48,7 +55,7 @@ void emit_descriptor(struct text *, const struct schedules *, const char *backen
 void emit_cpp(struct text *, const struct plan *);
 
 /* The functions workspace_N and run_N, which take arrays by position, of kernel number N. */
-void emit_wrappers(struct text *, const struct plan *, const struct kernel_form *, int number);
+void emit_wrappers(struct text *, const struct plan *, const struct kernel_plan *, int number);
 
 /* NAME_selftest.c: a program that compares every kernel with a dense loop. */
 void emit_selftest(struct text *, const struct plan *);

@@ -56,6 +56,7 @@ void emit_launch_fields(struct source *w)
     for (int i = 0; i < w->form->inputs + w->form->outputs; i++)
         text_printf(w->out, "    %s%s *%s;\n", i < w->form->inputs ? "const " : "", emit_type(w, i),
                     emit_stored(w, i));
+    emit_strides(w->out, w->kernel->kernel, "");
     for (int i = 0; i < all.n; i++)
         text_printf(w->out, "    %s *%s;\n", all.area[i].type, all.area[i].name);
 }

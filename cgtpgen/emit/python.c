@@ -124,6 +124,11 @@ static const char *type_of(struct arena *a, const char *types, const struct spec
     return arena_printf(a, "%s%s", types, precision_table[s->storage[slot]].name);
 }
 
+static const char *strided(const struct spec *s, enum slot slot)
+{
+    return spec_is_strided(s, slot) ? "True" : "False";
+}
+
 void emit_python_product(struct text *out, const struct plan *plan, const char *types)
 {
     const struct problem *p = plan->problem;
@@ -150,6 +155,8 @@ void emit_python_product(struct text *out, const struct plan *plan, const char *
     text_printf(out, "        layout={\"x\": \"%s\", \"y\": \"%s\", \"z\": \"%s\"},\n",
                 layout_name[s->layout[SLOT_X]], layout_name[s->layout[SLOT_Y]],
                 layout_name[s->layout[SLOT_G]]);
+    text_printf(out, "        strided={\"x\": %s, \"y\": %s, \"w\": %s, \"z\": %s},\n", strided(s, SLOT_X),
+                strided(s, SLOT_Y), strided(s, SLOT_W), strided(s, SLOT_G));
     instructions(out, p);
     text_puts(out, "        kernels=(\n");
     for (int k = 0; k < plan->kernels; k++)

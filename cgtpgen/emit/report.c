@@ -26,8 +26,8 @@ static void irreps_fact(struct page *p, enum slot slot)
     text_printf(&t, "</span> <span class=\"soft\">%s %s, %s", page_number(p->arena, (double)irreps->dim),
                 irreps->dim == 1 ? "element" : "elements",
                 s->index[slot] == INDEX_SHARED ? "one row for all" : "a row per ");
-    text_printf(&t, "%s, %s</span>", s->index[slot] == INDEX_SHARED ? "" : index_name[s->index[slot]],
-                layout_name[s->layout[slot]]);
+    text_printf(&t, "%s, %s%s</span>", s->index[slot] == INDEX_SHARED ? "" : index_name[s->index[slot]],
+                layout_name[s->layout[slot]], spec_is_strided(s, slot) ? ", strided" : "");
     fact(p, slot_name[slot], text_string(&t), true);
 }
 

@@ -110,7 +110,7 @@ void emit_tune_alternative(struct text *out, const struct emission *e, const str
                 s->name, f->name, name, s->name, f->name, name);
     text_put(out, text_string(&source), source.n);
     text_printf(out, "\n");
-    emit_wrappers(out, plan, f, k);
+    emit_wrappers(out, plan, kernel->kernel, k);
     text_printf(out,
                 "extern \"C\" {\nextern const cgtp_tune_alternative %s;\n}\n"
                 "const cgtp_tune_alternative %s = {\n    \"%s\",\n    \"%s\",\n"

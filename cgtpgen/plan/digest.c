@@ -44,6 +44,8 @@ static void normalised_spec(struct text *t, const struct plan *plan)
     if (!spec_has_e3nn_layout(s))
         text_printf(t, "layout %s %s %s\n", layout_name[s->layout[SLOT_X]], layout_name[s->layout[SLOT_Y]],
                     layout_name[s->layout[SLOT_G]]);
+    if (spec_has_strides(s))
+        text_printf(t, "rows %s\n", spec_rows(t->arena, s));
     for (int k = 0; k < plan->kernels; k++) {
         const struct kernel_form *f = plan->kernel[k].form;
         text_printf(t, "kernel %s\n", f->name);

@@ -1,7 +1,8 @@
 /* operand.c - see operand.h. */
 #include "plan/operand.h"
 
-/* The largest power of two of elements, at most 16 bytes, that divides both. */
+/* The largest power of two of elements, at most 16 bytes, that divides both. Strides that callers say are
+ * multiples of what divides dim, too. */
 static int alignment(int64_t offset, int64_t dim, int bytes)
 {
     int n = 16 / bytes;
@@ -72,7 +73,9 @@ const struct operand *operands_build(struct arena *a, const struct problem *p, c
                               .held = held(p->spec, slot, output, own),
                               .output = output,
                               .tangent = !output && k->input[i].tangent,
-                              .dim = p->dim[slot]};
+                              .dim = p->dim[slot],
+                              .stride = spec_is_strided(p->spec, slot) ? arena_printf(a, "%sstride", symbol)
+                                                                       : NULL};
         const bool copied = held(p->spec, slot, output, false) != o->storage;
         o->array = copied && !operand_is_copied(o) ? arena_printf(a, "%sstored", symbol) : symbol;
         if (slot == SLOT_W)
@@ -87,6 +90,11 @@ const struct operand_block *operand_block_of(const struct operand *o, const stru
 {
     const int number[SLOT_COUNT] = {[SLOT_X] = p->x, [SLOT_Y] = p->y, [SLOT_W] = p->number, [SLOT_G] = p->z};
     return &o->block[number[o->slot]];
+}
+
+const char *operand_stride(const struct operand *o)
+{
+    return operand_is_copied(o) ? NULL : o->stride;
 }
 
 int operand_size(const struct operand *o)

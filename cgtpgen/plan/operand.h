@@ -26,6 +26,7 @@ struct operand {
     const char *array; /* what these are called in a launch: the symbol, or that and `stored` */
     bool output, tangent; /* tangent: a tangent or cotangent of the slot */
     int64_t dim;          /* elements of a row */
+    const char *stride;   /* elements from a row to the next, as launches and calls name it; NULL: dim */
     int blocks;           /* irreps segments; weights: paths */
     const struct operand_block *block;
 };
@@ -38,6 +39,9 @@ const struct operand *operands_build(struct arena *, const struct problem *, con
 
 /* The block that a path reads or adds to. */
 const struct operand_block *operand_block_of(const struct operand *, const struct path *);
+
+/* The same as schedules see it: the caller's, unless they see a copy; NULL: dim. */
+const char *operand_stride(const struct operand *);
 
 /* Bytes of an element, as schedules see it; as the caller does. */
 int operand_size(const struct operand *);

@@ -73,7 +73,7 @@ void gather_end(struct out *o, const struct source *w, const struct form_output 
     const struct operand *q = output_of(w, f);
     if (carries(w, f))
         line(o, "cgtp_finish(rest, sum);");
-    line(o, "cgtp_store<%d>(l.%s + node * %lld + at, sum);", elements_of(q), f->symbol, (long long)q->dim);
+    line(o, "cgtp_store<%d>(l.%s + node * %s + at, sum);", elements_of(q), f->symbol, source_stride(w, q));
     line(o, "}");
     blank(o);
 }

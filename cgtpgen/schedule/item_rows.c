@@ -1,6 +1,7 @@
 /* item_rows.c - see item_rows.h. */
 #include "schedule/item_rows.h"
 
+#include "schedule/clear.h"
 #include "schedule/gather.h"
 #include "schedule/index_words.h"
 #include "schedule/parts.h"
@@ -79,7 +80,7 @@ void item_rows_reads_graph(const struct schedule *s, bool *receiver_row, bool *b
 const char *item_rows_row(const struct source *w, const struct operand *q)
 {
     const char *row = source_item_row(w->arena, "l.graph.", source_item(w), q->index);
-    return arena_printf(w->arena, "l.%s + (int64_t)%s * %lld", q->symbol, row, source_dim(q));
+    return arena_printf(w->arena, "l.%s + (int64_t)%s * %s", q->symbol, row, source_stride(w, q));
 }
 
 bool item_rows_copies(const struct source *w, int input)
@@ -166,19 +167,11 @@ void item_rows_kernels(struct source *w, struct out *o)
 
 void item_rows_clear(struct source *w)
 {
-    struct text at = {.arena = w->arena}, bytes = {.arena = w->arena};
-    int cleared = 0;
-    for (int o = 0; o < w->demand->outputs; o++) {
-        const struct operand *q = demand_operand(w->demand, o);
-        if (w->schedule->route[o].kind != ROUTE_ATOMIC)
-            continue;
-        text_printf(&at, "%sl.%s", cleared ? ", " : "", q->symbol);
-        text_printf(&bytes, "%s(size_t)%s * %lld * sizeof(real)", cleared++ ? ", " : "",
-                    source_rows(w->plan, q->index), source_dim(q));
-    }
-    if (cleared)
-        source_step(w, arena_printf(w->arena, "cgtp_clear(cgtp_areas<%d>{{%s}, {%s}}, stream)", cleared,
-                                    text_string(&at), text_string(&bytes)));
+    struct clear c = clear_begin(w->arena);
+    for (int o = 0; o < w->demand->outputs; o++)
+        if (w->schedule->route[o].kind == ROUTE_ATOMIC)
+            clear_rows(&c, w, demand_operand(w->demand, o));
+    clear_launch(&c, w);
 }
 
 void item_rows_finish(struct source *w, const char *blocks, const char *chunk)

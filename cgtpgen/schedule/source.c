@@ -80,6 +80,19 @@ long long source_dim(const struct operand *o)
     return (long long)o->dim;
 }
 
+const char *source_rows_apart(struct arena *a, const struct operand *o, int n, const char *launch)
+{
+    const char *stride = operand_stride(o);
+    if (!stride)
+        return arena_printf(a, "%lld", source_dim(o) * n);
+    return n == 1 ? arena_printf(a, "%s%s", launch, stride) : arena_printf(a, "%d * %s%s", n, launch, stride);
+}
+
+const char *source_stride(const struct source *s, const struct operand *o)
+{
+    return source_rows_apart(s->arena, o, 1, "l.");
+}
+
 void source_step(struct source *s, const char *call)
 {
     struct out o = {.text = s->out, .depth = 1};

@@ -61,6 +61,12 @@ const struct operand *source_input(const struct source *, int input);
 /* Elements of a row, as text_printf takes them. */
 long long source_dim(const struct operand *);
 
+/* Elements of n rows in memory, with the space between them, as a C expression, where the launch is `launch`
+ * (l., l->, or nothing: the caller's arguments). */
+const char *source_rows_apart(struct arena *, const struct operand *, int n, const char *launch);
+/* The same of one row, in device code. */
+const char *source_stride(const struct source *, const struct operand *);
+
 /* A step of a launcher that returns a status: `    if ((status = call)) return status;`. */
 void source_step(struct source *, const char *call);
 

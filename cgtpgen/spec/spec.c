@@ -28,15 +28,16 @@ enum key {
     KEY_INDEX_TYPE,
     KEY_PRECISION,
     KEY_LAYOUT,
+    KEY_ROWS,
     KEY_KERNELS,
     KEY_TUNE,
     KEYS
 };
 
 static const char *const key_name[KEYS] = {
-    "cgtp",          "name",      "description", "irreps",  "instructions", "order",
-    "normalization", "variance",  "index",       "edges",   "reduction",    "accumulate",
-    "index_type",    "precision", "layout",      "kernels", "tune",
+    "cgtp",          "name",      "description", "irreps", "instructions", "order",
+    "normalization", "variance",  "index",       "edges",  "reduction",    "accumulate",
+    "index_type",    "precision", "layout",      "rows",   "kernels",      "tune",
 };
 
 static const char *const sugar_name[] = {"channelwise", "fully_connected", "elementwise", "full"};
@@ -323,6 +324,36 @@ static void read_layout(struct reader *r, const struct node *node, struct spec *
                 (enum row_layout)field_word(r, found[i]->value, layout_name, LAYOUT_COUNT, LAYOUT_MUL_IR);
 }
 
+/* One word for all arrays that have more than one row, or one for those of each operand. */
+static void read_rows(struct reader *r, const struct node *node, struct spec *spec)
+{
+    const struct entry *found[SLOT_COUNT];
+    if (node->kind == NODE_SCALAR) {
+        const int rows = field_word(r, node, row_stride_name, ROW_STRIDES, ROWS_DENSE);
+        for (int s = 0; s < SLOT_COUNT; s++)
+            spec->rows[s] = (enum row_stride)rows;
+        return;
+    }
+    if (!field_mapping(r, node, "dense, strided or a mapping {x: strided, y: dense, w: dense, z: strided}",
+                       slot_name, SLOT_COUNT, found))
+        return;
+    for (int s = 0; s < SLOT_COUNT; s++)
+        if (found[s]) {
+            spec->rows_pos[s] = found[s]->value->pos;
+            spec->rows[s] =
+                (enum row_stride)field_word(r, found[s]->value, row_stride_name, ROW_STRIDES, ROWS_DENSE);
+        }
+}
+
+/* Strides of arrays of one row say nothing. */
+static void check_rows(struct reader *r, const struct spec *spec)
+{
+    for (int s = 0; s < SLOT_COUNT; s++)
+        if (spec->rows[s] == ROWS_STRIDED && spec->rows_pos[s].line && spec->index[s] == INDEX_SHARED)
+            diag_report(r->diag, DIAG_USELESS_KEY, spec->rows_pos[s],
+                        "arrays of %s have one row, since its index is 'shared': no stride", slot_name[s]);
+}
+
 /* A key whose value is one of two words: is it the second? */
 static bool read_choice(struct reader *r, const struct entry *entry, const char *const words[2],
                         bool fallback)
@@ -367,6 +398,28 @@ bool spec_has_e3nn_layout(const struct spec *s)
 {
     return s->layout[SLOT_X] == LAYOUT_MUL_IR && s->layout[SLOT_Y] == LAYOUT_MUL_IR &&
            s->layout[SLOT_G] == LAYOUT_MUL_IR;
+}
+
+bool spec_is_strided(const struct spec *s, enum slot slot)
+{
+    return s->rows[slot] == ROWS_STRIDED && s->index[slot] != INDEX_SHARED;
+}
+
+bool spec_has_strides(const struct spec *s)
+{
+    bool any = false;
+    for (int slot = 0; slot < SLOT_COUNT; slot++)
+        any |= spec_is_strided(s, (enum slot)slot);
+    return any;
+}
+
+const char *spec_rows(struct arena *a, const struct spec *s)
+{
+    struct text t = {.arena = a};
+    for (int i = 0; i < SLOT_COUNT; i++)
+        text_printf(&t, "%s%s %s", i ? ", " : "", slot_name[i],
+                    row_stride_name[spec_is_strided(s, (enum slot)i)]);
+    return text_string(&t);
 }
 
 /* What the form of the instructions needs, and what it leaves no use for. */
@@ -469,11 +522,15 @@ static void read_root(struct reader *r, const struct node *root, struct spec *sp
         read_precision(r, found[KEY_PRECISION]->value, spec);
     if (found[KEY_LAYOUT])
         read_layout(r, found[KEY_LAYOUT]->value, spec);
+    if (found[KEY_ROWS])
+        read_rows(r, found[KEY_ROWS]->value, spec);
     kernels_read(r, found[KEY_KERNELS] ? found[KEY_KERNELS]->value : NULL, spec);
     if (found[KEY_TUNE])
         tune_read(r, found[KEY_TUNE]->value, spec);
     check_instruction_keys(r, found, spec);
     check_sums(r, found, spec);
+    if (index_known)
+        check_rows(r, spec);
     if (index_known)
         check_graph_keys(r, found, spec);
 }

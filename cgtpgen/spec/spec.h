@@ -108,6 +108,8 @@ struct spec {
     struct pos precision_pos;           /* of the key's value */
     enum precision sum;                 /* of sums into rows of nodes and shared rows: the same, or wider */
     enum row_layout layout[SLOT_COUNT]; /* of every array of the slot; w has none */
+    enum row_stride rows[SLOT_COUNT];   /* of every array of the slot that has more than one row */
+    struct pos rows_pos[SLOT_COUNT];    /* of the word that a mapping has for the slot */
     int kernels;
     struct spec_kernel *kernel;
     int knobs, knobs_capacity;
@@ -137,5 +139,14 @@ const char *spec_precision(struct arena *, const struct spec *);
 
 /* Are the rows of all slots as e3nn has them? */
 bool spec_has_e3nn_layout(const struct spec *);
+
+/* Do callers say of arrays of the slot how far rows are from each other? */
+bool spec_is_strided(const struct spec *, enum slot);
+
+/* The same of any slot. */
+bool spec_has_strides(const struct spec *);
+
+/* "x strided, y dense, ..": the rows of arrays of all slots. */
+const char *spec_rows(struct arena *, const struct spec *);
 
 #endif

@@ -53,6 +53,8 @@ void spec_print(struct text *out, const struct spec *s)
     text_printf(out, "\n  edges %s, reduction %s, accumulate %s, index_type %s, precision %s\n",
                 edges_name[s->sorted], reduction_name[s->reduction], accumulate_name[s->compensated],
                 index_type_name[s->index64], spec_precision(out->arena, s));
+    if (spec_has_strides(s))
+        text_printf(out, "  rows %s\n", spec_rows(out->arena, s));
     for (int k = 0; k < s->kernels; k++)
         print_kernel(out, &s->kernel[k]);
     for (int k = 0; k < s->knobs; k++)

@@ -20,6 +20,11 @@ enum row_layout { LAYOUT_MUL_IR, LAYOUT_IR_MUL, LAYOUT_COUNT };
 
 extern const char *const layout_name[LAYOUT_COUNT]; /* mul_ir ir_mul */
 
+/* How far a row of an array is from the next: as long as it is; or as far as the caller says. */
+enum row_stride { ROWS_DENSE, ROWS_STRIDED, ROW_STRIDES };
+
+extern const char *const row_stride_name[ROW_STRIDES]; /* dense strided */
+
 enum irrep_normalization { IRREP_COMPONENT, IRREP_NORM, IRREP_NONE, IRREP_NORMALIZATIONS };
 enum path_normalization { PATH_ELEMENT, PATH_PATH, PATH_NONE, PATH_NORMALIZATIONS };
 

@@ -14,8 +14,8 @@
 
 #include "cgtp.h"
 
-#if CGTP_ABI != 5
-#error "mace_large was generated for cgtp runtime ABI 5; regenerate it, or use that runtime"
+#if CGTP_ABI != 6
+#error "mace_large was generated for cgtp runtime ABI 6; regenerate it, or use that runtime"
 #endif
 
 #ifdef __cplusplus

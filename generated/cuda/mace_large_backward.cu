@@ -32,7 +32,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 9 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 10 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -537,11 +537,11 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
         const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
-        const cgtp_lanes_rows<16, false> y_base(l.y_, first, lane);
-        const real *const w_base = cgtp_lanes_weights<set_0_w, 2176, false>(l.w_, first, channel_block, lane);
-        cgtp_copy_segments<set_0_x>(x_base.nth<1152>(sender), lane, keep, to.x_s0, to.x_s1, to.x_s2);
-        cgtp_copy_lanes_row(to.y_, y_base.nth(edge), lane, stream);
-        cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row<2176>(w_base, edge), lane, stream);
+        const cgtp_lanes_rows<16, false> y_base(l.y_, first, 16, lane);
+        const real *const w_base = cgtp_lanes_weights<set_0_w, false>(l.w_, first, 2176, channel_block, lane);
+        cgtp_copy_segments<set_0_x>(x_base.nth(sender, 1152), lane, keep, to.x_s0, to.x_s1, to.x_s2);
+        cgtp_copy_lanes_row(to.y_, y_base.nth(edge, 16), lane, stream);
+        cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row(w_base, edge, 2176), lane, stream);
     };
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
@@ -566,7 +566,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
             real *const gw_base = cgtp_opaque_global(l.gw_ + first * 2176 + channel_block * 64 + lane * 2);
-            real *const gw_out = cgtp_nth_row<2176>(gw_base, done);
+            real *const gw_out = cgtp_nth_row(gw_base, done, 2176);
             real x_s0[2], x_s1[6], x_s2[10], y_[16];
             cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2);
             cgtp_load_row<16>(y_, at.y_);
@@ -705,12 +705,12 @@ extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float 
     if ((status = cgtp_check_arrays(arrays)))
         return status;
     if (!graph->items)
-        return cgtp_clear_outputs<4>(arrays, stream);
+        return cgtp_clear_outputs<4, false>(arrays, stream);
     launch l = {*graph, x_, y_, w_, gz_, gx_, gy_, gw_};
     if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(graph, l, workspace))))
         return status;
-    if ((status = cgtp_clear(cgtp_areas<1>{{l.counters_backward_convolution},
-        {(size_t)(cgtp_counters(1, 2, cgtp_multiprocessors())) * sizeof(unsigned)}}, stream)))
+    if ((status = cgtp_clear(cgtp_areas<1>{{{l.counters_backward_convolution,
+        (size_t)(cgtp_counters(1, 2, cgtp_multiprocessors())) * sizeof(unsigned)}}}, stream)))
         return status;
     {
         /* by path set, in instructions: an edge; a partial row; and channel blocks */

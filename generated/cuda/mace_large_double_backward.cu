@@ -37,7 +37,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 9 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 10 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -422,19 +422,19 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     int done = 0; /* edges of the tile */
     const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane),
         ax_base(l.ax_, channel_block, lane);
-    const cgtp_lanes_rows<16, true> y_base(l.y_, first, lane), by_base(l.by_, first, lane);
-    const real *const w_base = cgtp_lanes_weights<set_0_w, 2176, true>(l.w_, first, channel_block, lane);
-    const real *const cw_base = cgtp_lanes_weights<set_0_w, 2176, true>(l.cw_, first, channel_block, lane);
+    const cgtp_lanes_rows<16, true> y_base(l.y_, first, 16, lane), by_base(l.by_, first, 16, lane);
+    const real *const w_base = cgtp_lanes_weights<set_0_w, true>(l.w_, first, 2176, channel_block, lane);
+    const real *const cw_base = cgtp_lanes_weights<set_0_w, true>(l.cw_, first, 2176, channel_block, lane);
     real *const d_w_base = cgtp_opaque_global(l.d_w_ + first * 2176 + channel_block * 32 + lane);
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(x_base.nth<1152>(sender), lane, keep, to.x_s0, to.x_s1);
-        cgtp_copy_lanes_row(to.y_, y_base.nth(edge), lane, stream);
-        cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row<2176>(w_base, edge), lane, stream);
-        cgtp_copy_segments<set_0_x>(ax_base.nth<1152>(sender), lane, keep, to.ax_s0, to.ax_s1);
-        cgtp_copy_lanes_row(to.by_, by_base.nth(edge), lane, stream);
-        cgtp_copy_lanes_weights<set_0_w>(to.cw_p0, cgtp_nth_row<2176>(cw_base, edge), lane, stream);
+        cgtp_copy_segments<set_0_x>(x_base.nth(sender, 1152), lane, keep, to.x_s0, to.x_s1);
+        cgtp_copy_lanes_row(to.y_, y_base.nth(edge, 16), lane, stream);
+        cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row(w_base, edge, 2176), lane, stream);
+        cgtp_copy_segments<set_0_x>(ax_base.nth(sender, 1152), lane, keep, to.ax_s0, to.ax_s1);
+        cgtp_copy_lanes_row(to.by_, by_base.nth(edge, 16), lane, stream);
+        cgtp_copy_lanes_weights<set_0_w>(to.cw_p0, cgtp_nth_row(cw_base, edge, 2176), lane, stream);
     };
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
@@ -457,7 +457,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         for (; done < end; done++) {
             const stage_0 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real *const d_w_out = cgtp_nth_row<2176>(d_w_base, done);
+            real *const d_w_out = cgtp_nth_row(d_w_base, done, 2176);
             real x_s0[1], x_s1[3], y_[16], ax_s0[1], ax_s1[3], by_[16];
             cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1);
             cgtp_load_row<16>(y_, at.y_);
@@ -828,19 +828,19 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
     int done = 0; /* edges of the tile */
     const cgtp_row<const real, set_1_x> x_base(l.x_, channel_block, lane),
         ax_base(l.ax_, channel_block, lane);
-    const cgtp_lanes_rows<16, true> y_base(l.y_, first, lane), by_base(l.by_, first, lane);
-    const real *const w_base = cgtp_lanes_weights<set_1_w, 2176, true>(l.w_, first, channel_block, lane);
-    const real *const cw_base = cgtp_lanes_weights<set_1_w, 2176, true>(l.cw_, first, channel_block, lane);
+    const cgtp_lanes_rows<16, true> y_base(l.y_, first, 16, lane), by_base(l.by_, first, 16, lane);
+    const real *const w_base = cgtp_lanes_weights<set_1_w, true>(l.w_, first, 2176, channel_block, lane);
+    const real *const cw_base = cgtp_lanes_weights<set_1_w, true>(l.cw_, first, 2176, channel_block, lane);
     real *const d_w_base = cgtp_opaque_global(l.d_w_ + first * 2176 + channel_block * 32 + lane);
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_1 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
-        cgtp_copy_segments<set_1_x>(x_base.nth<1152>(sender), lane, keep, to.x_s2);
-        cgtp_copy_lanes_row(to.y_, y_base.nth(edge), lane, stream);
-        cgtp_copy_lanes_weights<set_1_w>(to.w_p2, cgtp_nth_row<2176>(w_base, edge), lane, stream);
-        cgtp_copy_segments<set_1_x>(ax_base.nth<1152>(sender), lane, keep, to.ax_s2);
-        cgtp_copy_lanes_row(to.by_, by_base.nth(edge), lane, stream);
-        cgtp_copy_lanes_weights<set_1_w>(to.cw_p2, cgtp_nth_row<2176>(cw_base, edge), lane, stream);
+        cgtp_copy_segments<set_1_x>(x_base.nth(sender, 1152), lane, keep, to.x_s2);
+        cgtp_copy_lanes_row(to.y_, y_base.nth(edge, 16), lane, stream);
+        cgtp_copy_lanes_weights<set_1_w>(to.w_p2, cgtp_nth_row(w_base, edge, 2176), lane, stream);
+        cgtp_copy_segments<set_1_x>(ax_base.nth(sender, 1152), lane, keep, to.ax_s2);
+        cgtp_copy_lanes_row(to.by_, by_base.nth(edge, 16), lane, stream);
+        cgtp_copy_lanes_weights<set_1_w>(to.cw_p2, cgtp_nth_row(cw_base, edge, 2176), lane, stream);
     };
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
@@ -863,7 +863,7 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
         for (; done < end; done++) {
             const stage_1 &at = ring.turn(done, count, lane, load);
             const int64_t edge = first + done;
-            real *const d_w_out = cgtp_nth_row<2176>(d_w_base, done);
+            real *const d_w_out = cgtp_nth_row(d_w_base, done, 2176);
             real x_s2[5], y_[16], ax_s2[5], by_[16];
             cgtp_load_lanes(lane, x_s2, at.x_s2);
             cgtp_load_row<16>(y_, at.y_);
@@ -1020,14 +1020,14 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
     if ((status = cgtp_check_arrays(arrays)))
         return status;
     if (!graph->items)
-        return cgtp_clear_outputs<7>(arrays, stream);
+        return cgtp_clear_outputs<7, false>(arrays, stream);
     launch l = {*graph, x_, y_, w_, gz_, ax_, by_, cw_, d_gz_, d_x_, d_y_, d_w_};
     if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(graph, l, workspace))))
         return status;
-    if ((status = cgtp_clear(cgtp_areas<2>{{l.counters_double_backward_convolution,
-        l.flag_double_backward_convolution}, {(size_t)(cgtp_counters(2, 8,
-        cgtp_multiprocessors())) * sizeof(unsigned), (size_t)(cgtp_partial_rows(2, 4,
-        2)) * sizeof(unsigned)}}, stream)))
+    if ((status = cgtp_clear(cgtp_areas<2>{{{l.counters_double_backward_convolution,
+        (size_t)(cgtp_counters(2, 8, cgtp_multiprocessors())) * sizeof(unsigned)},
+        {l.flag_double_backward_convolution, (size_t)(cgtp_partial_rows(2, 4, 2)) * sizeof(unsigned)}}},
+        stream)))
         return status;
     {
         /* by path set, in instructions: an edge; a partial row; and channel blocks */

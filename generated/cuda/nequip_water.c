@@ -25,9 +25,10 @@ static size_t workspace_0(const void *graph)
     return nequip_water_forward_workspace((const cgtp_graph *)graph);
 }
 
-static cgtp_status run_0(const void *graph, const void *const *input, void *const *output, void *ws,
-    size_t ws_bytes, cgtp_stream stream)
+static cgtp_status run_0(const void *graph, const void *const *input, void *const *output,
+    const int64_t *stride, void *ws, size_t ws_bytes, cgtp_stream stream)
 {
+    (void)stride;
     return nequip_water_forward((const cgtp_graph *)graph,
         (const float *)input[0],
         (const float *)input[1],
@@ -54,9 +55,10 @@ static size_t workspace_1(const void *graph)
     return nequip_water_backward_workspace((const cgtp_graph *)graph);
 }
 
-static cgtp_status run_1(const void *graph, const void *const *input, void *const *output, void *ws,
-    size_t ws_bytes, cgtp_stream stream)
+static cgtp_status run_1(const void *graph, const void *const *input, void *const *output,
+    const int64_t *stride, void *ws, size_t ws_bytes, cgtp_stream stream)
 {
+    (void)stride;
     return nequip_water_backward((const cgtp_graph *)graph,
         (const float *)input[0],
         (const float *)input[1],
@@ -90,9 +92,10 @@ static size_t workspace_2(const void *graph)
     return nequip_water_double_backward_workspace((const cgtp_graph *)graph);
 }
 
-static cgtp_status run_2(const void *graph, const void *const *input, void *const *output, void *ws,
-    size_t ws_bytes, cgtp_stream stream)
+static cgtp_status run_2(const void *graph, const void *const *input, void *const *output,
+    const int64_t *stride, void *ws, size_t ws_bytes, cgtp_stream stream)
 {
+    (void)stride;
     return nequip_water_double_backward((const cgtp_graph *)graph,
         (const float *)input[0],
         (const float *)input[1],
@@ -138,6 +141,7 @@ const cgtp_product nequip_water_product = {
     .dim = {256, 4, 320, 704},
     .index = {CGTP_SENDER, CGTP_ITEM, CGTP_ITEM, CGTP_RECEIVER},
     .layout = {CGTP_MUL_IR, CGTP_MUL_IR, CGTP_MUL_IR, CGTP_MUL_IR},
+    .strided = {0, 0, 0, 0},
     .type = {CGTP_FLOAT32, CGTP_FLOAT32, CGTP_FLOAT32, CGTP_FLOAT32},
     .compute = CGTP_FLOAT32, .sum = CGTP_FLOAT32,
     .graph = 1, .sorted = 1, .index_size = 4,

@@ -29,7 +29,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 9 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 10 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -152,14 +152,14 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
     cgtp_ring<stage_0, 4> ring(own.ring);
     int done = 0; /* edges of the tile */
     const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
-    const cgtp_lanes_rows<4, true> y_base(l.y_, first, lane);
-    const real *const w_base = cgtp_lanes_weights<set_0_w, 320, true>(l.w_, first, channel_block, lane);
+    const cgtp_lanes_rows<4, true> y_base(l.y_, first, 4, lane);
+    const real *const w_base = cgtp_lanes_weights<set_0_w, true>(l.w_, first, 320, channel_block, lane);
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
     auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(x_base.nth<256>(sender), lane, keep, to.x_s0, to.x_s1, to.x_s2, to.x_s3);
-        cgtp_copy_lanes_row(to.y_, y_base.nth(edge), lane, stream);
-        cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row<320>(w_base, edge), lane, stream);
+        cgtp_copy_segments<set_0_x>(x_base.nth(sender, 256), lane, keep, to.x_s0, to.x_s1, to.x_s2, to.x_s3);
+        cgtp_copy_lanes_row(to.y_, y_base.nth(edge, 4), lane, stream);
+        cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row(w_base, edge, 320), lane, stream);
     };
     ring.fill(count, load);
     tiles.commit(prologue, number);
@@ -259,13 +259,13 @@ extern "C" cgtp_status nequip_water_forward(const cgtp_graph *graph, const float
     if ((status = cgtp_check_arrays(arrays)))
         return status;
     if (!graph->items)
-        return cgtp_clear_outputs<3>(arrays, stream);
+        return cgtp_clear_outputs<3, false>(arrays, stream);
     launch l = {*graph, x_, y_, w_, z_};
     if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(graph, l, workspace))))
         return status;
-    if ((status = cgtp_clear(cgtp_areas<2>{{l.counters_forward_convolution, l.flag_forward_convolution},
-        {(size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * sizeof(unsigned),
-        (size_t)(cgtp_partial_rows(4, 4, 1)) * sizeof(unsigned)}}, stream)))
+    if ((status = cgtp_clear(cgtp_areas<2>{{{l.counters_forward_convolution,
+        (size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * sizeof(unsigned)},
+        {l.flag_forward_convolution, (size_t)(cgtp_partial_rows(4, 4, 1)) * sizeof(unsigned)}}}, stream)))
         return status;
     {
         /* by path set, in instructions: an edge; a partial row; and channel blocks */

@@ -32,6 +32,7 @@ PRODUCT = register(
         dim={"x": 256, "y": 4, "w": 320, "z": 704},
         index={"x": "sender", "y": "item", "w": "item", "z": "receiver"},
         layout={"x": "mul_ir", "y": "mul_ir", "z": "mul_ir"},
+        strided={"x": False, "y": False, "w": False, "z": False},
         instructions=(
             Instruction(0, 0, 0, "uvu", True, 1.0, (32, 1)),  # 1
             Instruction(0, 1, 7, "uvu", True, 1.7320508075688772, (32, 1)),  # sqrt(3)

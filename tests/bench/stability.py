@@ -38,14 +38,14 @@ class Kernel(Structure):  # cgtp_kernel
     _fields_ = [('name', c_char_p), ('inputs', c_int), ('outputs', c_int), ('input', POINTER(Argument)),
                 ('output', POINTER(Argument)), ('bytes_per_item', c_double), ('flops_per_item', c_double),
                 ('workspace', CFUNCTYPE(c_size_t, POINTER(Graph))),
-                ('run', CFUNCTYPE(c_int, POINTER(Graph), POINTER(c_void_p), POINTER(c_void_p), c_void_p, c_size_t,
-                                  c_void_p))]
+                ('run', CFUNCTYPE(c_int, POINTER(Graph), POINTER(c_void_p), POINTER(c_void_p),
+                                  POINTER(c_int64), c_void_p, c_size_t, c_void_p))]
 
 
 class Product(Structure):  # cgtp_product
     _fields_ = [('abi', c_int), ('name', c_char_p), ('backend', c_char_p), ('digest', c_char_p),
                 ('irreps', c_char_p * 4), ('dim', c_int64 * 4), ('index', c_int * 4), ('layout', c_int * 4),
-                ('type', c_int * 4), ('compute', c_int), ('sum', c_int), ('graph', c_int), ('sorted', c_int),
+                ('strided', c_int * 4), ('type', c_int * 4), ('compute', c_int), ('sum', c_int), ('graph', c_int), ('sorted', c_int),
                 ('index_size', c_int), ('paths', c_int),
                 ('kernels', c_int), ('path', c_void_p), ('kernel', POINTER(Kernel))]
 
@@ -88,7 +88,7 @@ def generated(product, graph, inputs):
                     for arrays in (given, list(made.values()))]
         needed = kernel.workspace(byref(graph))
         workspace = torch.empty(needed, dtype=torch.uint8)
-        status = kernel.run(byref(graph), *pointers, workspace.data_ptr(), needed, None)
+        status = kernel.run(byref(graph), *pointers, None, workspace.data_ptr(), needed, None)
         assert status == 0, status
         results[kernel.name.decode()] = made
     return results

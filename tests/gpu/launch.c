@@ -70,7 +70,7 @@ void launch_clear(struct launch *l, void *stream)
 
 cgtp_status launch_run(struct launch *l, void *stream)
 {
-    return l->kernel->run(l->prepared->graph, (const void *const *)l->in, l->out, l->workspace,
+    return l->kernel->run(l->prepared->graph, (const void *const *)l->in, l->out, NULL, l->workspace,
                           l->workspace_bytes, stream);
 }
 

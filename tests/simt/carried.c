@@ -62,7 +62,7 @@ static double error_of(const cgtp_product *p, const char *name, int output, int 
         out[o] = memory_new(EDGES * CHANNELS * sizeof(float));
     const size_t bytes = k->workspace(&g);
     void *workspace = memory_new(bytes);
-    const cgtp_status status = k->run(&g, in, (void *const *)out, workspace, bytes, NULL);
+    const cgtp_status status = k->run(&g, in, (void *const *)out, NULL, workspace, bytes, NULL);
     memory_read(found, out[output], sizeof found);
     const double right = LARGE + (EDGES - 1) * (double)small;
     double most = status ? INFINITY : 0;

@@ -92,7 +92,7 @@ static char *outputs(const cgtp_product *p, const cgtp_kernel *k, const cgtp_gra
     }
     const size_t bytes = k->workspace(g);
     void *workspace = memory_new(bytes);
-    const cgtp_status status = k->run(g, (const void *const *)in, out, workspace, bytes, NULL);
+    const cgtp_status status = k->run(g, (const void *const *)in, out, NULL, workspace, bytes, NULL);
     if (status)
         printf("# %s %s: %s\n", p->name, k->name, cgtp_status_text(status));
     all = calloc(*n + 1, 1);

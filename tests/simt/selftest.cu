@@ -219,7 +219,7 @@ template <typename T> struct device_array {
 
 template <typename T> static void clear(const device_array<T> &a)
 {
-    cgtp_clear(cgtp_areas<1>{{a.p}, {a.n * sizeof(T)}}, NULL);
+    cgtp_clear(cgtp_areas<1>{{{a.p, a.n * sizeof(T)}}}, NULL);
 }
 
 static std::vector<real> numbers(size_t n) /* small integers: sums are exact in any order */
@@ -297,11 +297,27 @@ template <int bug> static bool groups(void)
     return right;
 }
 
+/* Rows are cleared, and what is between them is not. */
+static bool clears_rows(void)
+{
+    enum { ROWS = 300, STRIDE = 12 };
+    bool right = true;
+    for (size_t n = 8; n <= STRIDE; n++) { /* of 32 bytes, and of others */
+        device_array<real> a("a", numbers(ROWS * STRIDE));
+        const cgtp_areas<1, true> areas = {{{a.p, n * sizeof(real), ROWS, STRIDE * sizeof(real)}}};
+        right &= cgtp_clear(areas, NULL) == CGTP_OK;
+        std::vector<real> x = a.get();
+        for (size_t i = 0; i < ROWS * STRIDE; i++)
+            right &= x[i] == (i % STRIDE < n ? 0 : numbers(ROWS * STRIDE)[i]);
+    }
+    return right;
+}
+
 /* Arrays of all sizes are cleared to their ends, and no further. */
 static bool clears(void)
 {
     device_array<real> a("a", numbers(4000)), b("b", numbers(9)), c("c", numbers(3));
-    const cgtp_areas<3> areas = {{a.p, b.p, c.p}, {3999 * sizeof(real), 7 * sizeof(real), 0}};
+    const cgtp_areas<3> areas = {{{a.p, 3999 * sizeof(real)}, {b.p, 7 * sizeof(real)}, {c.p, 0}}};
     if (cgtp_clear(areas, NULL) != CGTP_OK)
         return false;
     std::vector<real> x = a.get(), y = b.get();
@@ -608,6 +624,7 @@ int main(int argc, char **argv)
     right("products of matrices: what is cut off", rounds);
     right("groups of warps", groups<NONE>);
     right("arrays cleared", clears);
+    right("rows cleared", clears_rows);
     right("slots of blocks", slots);
     right("shares of path sets", shares);
     right("tiles, long and short", tiles);

@@ -112,7 +112,7 @@ static void run(const cgtp_product *p, const cgtp_kernel *k, const cgtp_graph *w
             memory_new((size_t)rows_of(p, part, k->output[o].slot) * row_bytes(p, k->output[o].slot) + 1);
     const size_t bytes = k->workspace(&g);
     void *workspace = memory_new(bytes + 1);
-    const cgtp_status status = k->run(&g, (const void *const *)in, result, workspace, bytes, NULL);
+    const cgtp_status status = k->run(&g, (const void *const *)in, result, NULL, workspace, bytes, NULL);
     if (status)
         printf("# %s %s: %s\n", p->name, k->name, cgtp_status_text(status));
     for (int o = 0; o < k->outputs; o++) {

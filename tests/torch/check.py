@@ -411,6 +411,42 @@ def check_modules():
     ok(own.shared_weights and own(u, v).shape == z.shape, 'or weights of its own')
 
 
+def copies(call):
+    """How many copies of tensors are made meanwhile, and what is returned."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as seen:
+        found = call()
+    return sum(event.count for event in seen.key_averages() if event.key in ('aten::copy_', 'aten::clone')), found
+
+
+def check_slices():
+    """rows: strided. Columns of wider tensors are read where they are, also by derivatives."""
+    m = module('slices')
+    layer, p = m.Convolution(), m.PRODUCT
+    graph = m.prepare_graph(torch.tensor([[0, 1, 2, 2, 0], [1, 0, 0, 3, 3]]), 4)
+    torch.manual_seed(0)
+    wide = [torch.randn(rows, p.dim[slot] + 6, dtype=torch.float64) for rows, slot in ((4, 'x'), (5, 'y'), (5, 'w'))]
+    sliced = [array[:, 2:-4] for array in wide]
+    op = p.operators['forward']
+    number, found = copies(lambda: op.op(*sliced, *graph[:2], *graph[4:7]))
+    wanted = layer(*(array.contiguous() for array in sliced), graph)
+    ok(number == 0 and torch.equal(found, wanted), 'slices are read in place', number)
+    number, found = copies(lambda: layer(*sliced, graph))
+    ok(number == 0 and torch.equal(found, wanted), 'by the module, too', number)
+    number, found = copies(lambda: layer(wide[0][:, 1:-5], *sliced[1:], graph))
+    ok(number > 0 and torch.equal(found, layer(wide[0][:, 1:-5].clone(), *sliced[1:], graph)),
+       'one that begins elsewhere is copied', number)
+    odd = torch.randn(4, p.dim['x'] + 1, dtype=torch.float64)[:, :-1]
+    ok(torch.equal(layer(odd, *sliced[1:], graph), layer(odd.clone(), *sliced[1:], graph)), 'and one of odd strides')
+    row = torch.randn(1, p.dim['x'], dtype=torch.float64).expand(4, -1)
+    ok(torch.equal(layer(row, *sliced[1:], graph), layer(row.clone(), *sliced[1:], graph)), 'rows that are one row')
+    inputs = [array.detach().requires_grad_() for array in wide]
+    torch.autograd.gradcheck(lambda x, y, w: layer(x[:, 2:-4], y[:, 2:-4], w[:, 2:-4], graph), inputs)
+    torch.autograd.gradgradcheck(lambda x, y, w: layer(x[:, 2:-4], y[:, 2:-4], w[:, 2:-4], graph), inputs)
+    ok(True, 'gradcheck and gradgradcheck of slices')
+    fails(RuntimeError, 'x has strides', lambda: op.op(sliced[0].t().contiguous().t(), *sliced[1:], *graph[:2], *graph[4:7]),
+          'columns')
+
+
 def check_e3nn():
     """A module of e3nn and ours exchange their states, and compute the same."""
     try:

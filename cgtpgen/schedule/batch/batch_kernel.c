@@ -1,5 +1,6 @@
 /* batch_kernel.c - the pipelined batch: the kernel, and its launch. */
 #include "schedule/batch/batch_emit.h"
+#include "schedule/clear.h"
 #include "schedule/path.h"
 
 static void emit_channel_block(struct batch_writer *c)
@@ -44,8 +45,9 @@ static void emit_items(struct batch_writer *c)
         line(c->o, "} while (now.block < %d);", c->g->channel_blocks - 1);
     for (int i = 0; i < n; i++) {
         const char *name = w->form->output[number[i]].symbol;
-        line(c->o, "cgtp_reduce_lanes<%lld, %s>(l.%s + now.item * %lld, %s);", dim,
-             c->phase->first ? "CGTP_ADD" : "CGTP_STORE", name, dim, name);
+        line(c->o, "cgtp_reduce_lanes<%lld, %s>(l.%s + now.item * %s, %s);", dim,
+             c->phase->first ? "CGTP_ADD" : "CGTP_STORE", name,
+             source_stride(w, kernel_output(w->demand->kernel, number[i])), name);
     }
     line(c->o, "}");
 }
@@ -140,19 +142,11 @@ void batch_launch(struct source *w, const struct schedule *schedule)
 {
     source_set(w, schedule);
     const struct batch *g = schedule->own;
-    struct text at = {.arena = w->arena}, bytes = {.arena = w->arena};
-    int cleared = 0;
-    for (int o = 0; o < w->demand->outputs; o++) {
-        const struct operand *f = demand_operand(w->demand, o);
-        if (covers(w, g, f->slot))
-            continue;
-        text_printf(&at, "%sl.%s", cleared ? ", " : "", f->array);
-        text_printf(&bytes, "%s(size_t)items * %lld * sizeof(%s)", cleared++ ? ", " : "", source_dim(f),
-                    source_held(w->plan, f));
-    }
-    if (cleared)
-        source_step(w, arena_printf(w->arena, "cgtp_clear(cgtp_areas<%d>{{%s}, {%s}}, stream)", cleared,
-                                    text_string(&at), text_string(&bytes)));
+    struct clear c = clear_begin(w->arena);
+    for (int o = 0; o < w->demand->outputs; o++)
+        if (!covers(w, g, demand_output(w->demand, o)->slot))
+            clear_rows(&c, w, demand_operand(w->demand, o));
+    clear_launch(&c, w);
     source_step(w, arena_printf(w->arena,
                                 "cgtp_launch_early(code::%s, cgtp_batch_grid(items, %d, %d), %d, "
                                 "sizeof(code::%s), stream, l)",

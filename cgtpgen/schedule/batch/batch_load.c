@@ -139,7 +139,7 @@ static void begin_part(struct batch_writer *c, const struct batch_part *part)
 
 static const char *row_of(const struct batch_writer *c, const struct operand *in)
 {
-    return arena_printf(c->w->arena, "l.%s + ahead.item * %lld", in->array, source_dim(in));
+    return arena_printf(c->w->arena, "l.%s + ahead.item * %s", in->array, source_stride(c->w, in));
 }
 
 static void load_rows(struct batch_writer *c)

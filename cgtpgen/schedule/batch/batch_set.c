@@ -84,13 +84,13 @@ static void leave(struct batch_writer *c)
         line(c->o, "cgtp_sync_warp();");
     for (int i = 0; i < zs; i++) {
         const struct operand *o = kernel_output(w->demand->kernel, z[i]);
-        line(c->o, "cgtp_write_segments<set_%d_z, CGTP_STORE>(l.%s + now.item * %lld, now.block, lane%s);",
-             c->number, o->array, source_dim(o), batch_fields_z(c, out, o->symbol));
+        line(c->o, "cgtp_write_segments<set_%d_z, CGTP_STORE>(l.%s + now.item * %s, now.block, lane%s);",
+             c->number, o->array, source_stride(w, o), batch_fields_z(c, out, o->symbol));
     }
     for (int i = 0; i < xs; i++) {
         const struct operand *o = kernel_output(w->demand->kernel, x[i]);
-        line(c->o, "cgtp_write_segments<set_%d_end, CGTP_STORE>(l.%s + now.item * %lld, now.block, lane%s);",
-             c->number, o->array, source_dim(o),
+        line(c->o, "cgtp_write_segments<set_%d_end, CGTP_STORE>(l.%s + now.item * %s, now.block, lane%s);",
+             c->number, o->array, source_stride(w, o),
              batch_fields(c, out, o->symbol, SLOT_X, c->s->ends, c->s->end));
     }
 }
@@ -112,8 +112,8 @@ void batch_turn(struct batch_writer *c)
     int n = batch_operands(c, SLOT_W, true, number);
     for (int i = 0; i < n && batch_by_weights(w->arena, w->problem, c->s, &path); i++) {
         const struct operand *o = kernel_output(w->demand->kernel, number[i]);
-        line(c->o, "%s *const %sout = l.%s + now.item * %lld + now.block * %d + lane * %d;",
-             source_held(w->plan, o), o->symbol, o->array, source_dim(o), BATCH_LANES * c->g->channels,
+        line(c->o, "%s *const %sout = l.%s + now.item * %s + now.block * %d + lane * %d;",
+             source_held(w->plan, o), o->symbol, o->array, source_stride(w, o), BATCH_LANES * c->g->channels,
              c->g->channels);
     }
     for (int i = 0; i < c->s->paths; i++) {

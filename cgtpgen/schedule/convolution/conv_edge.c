@@ -54,8 +54,8 @@ static void emit_rows_in(struct conv *c)
                              in->symbol, in->array);
         }
         if (in->slot == SLOT_Y)
-            y = arena_printf(a, "%s%s%sbase(l.%s, %s, lane)", y ? y : "", y ? ", " : "", in->symbol,
-                             in->array, first);
+            y = arena_printf(a, "%s%s%sbase(l.%s, %s, %s, lane)", y ? y : "", y ? ", " : "", in->symbol,
+                             in->array, first, source_stride(w, in));
     }
     if (x)
         line(c->o, "const cgtp_row<const %s, set_%d_x> %s;", x_type, c->label, x);
@@ -65,10 +65,10 @@ static void emit_rows_in(struct conv *c)
         const struct operand *in = source_input(w, i);
         if (demand_reads(w->demand, i) && in->slot == SLOT_W && first_field(c, i))
             line(c->o,
-                 "const %s *const %sbase = cgtp_lanes_weights<set_%d_w, %lld, %s>(l.%s, %s, channel_block, "
+                 "const %s *const %sbase = cgtp_lanes_weights<set_%d_w, %s>(l.%s, %s, %s, channel_block, "
                  "lane);",
-                 source_held(w->plan, in), in->symbol, c->label, (long long)w->problem->dim[SLOT_W], kept,
-                 in->array, first);
+                 source_held(w->plan, in), in->symbol, c->label, kept, in->array, first,
+                 source_stride(w, in));
     }
 }
 
@@ -79,10 +79,10 @@ static void emit_rows_out(struct conv *c)
     const char *lane = c->s->channels > 1 ? arena_printf(w->arena, "lane * %d", c->s->channels) : "lane";
     if (c->s->channel_blocks > 1)
         lane = arena_printf(w->arena, "channel_block * %d + %s", LANES * c->s->channels, lane);
-    const long long dim = (long long)w->problem->dim[SLOT_W];
-    const char *first = own(w)->orders ? "" : arena_printf(w->arena, " + first * %lld", dim);
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct operand *f = demand_operand(w->demand, i);
+        const char *first =
+            own(w)->orders ? "" : arena_printf(w->arena, " + first * %s", source_stride(w, f));
         if (f->slot == SLOT_W)
             line(c->o, "%s *const %sbase = cgtp_opaque_global(l.%s%s + %s);", source_held(w->plan, f),
                  f->symbol, f->array, first, lane);
@@ -99,18 +99,18 @@ void conv_rows(struct conv *c)
 
 static void emit_copies(struct conv *c, int input)
 {
-    const struct form_argument *in = &c->w->form->input[input];
-    long long dim = (long long)c->w->problem->dim[in->slot];
-    const char *row = own(c->w)->orders ? "item" : "edge";
+    const struct operand *in = source_input(c->w, input);
+    const char *stride = source_stride(c->w, in), *row = own(c->w)->orders ? "item" : "edge";
     if (in->slot == SLOT_X)
-        line(c->o, "cgtp_copy_segments<set_%d_x>(%sbase.nth<%lld>(sender), lane, keep%s);", c->label,
-             in->symbol, dim, x_fields(c, "to", in->symbol));
+        line(c->o, "cgtp_copy_segments<set_%d_x>(%sbase.nth(sender, %s), lane, keep%s);", c->label,
+             in->symbol, stride, x_fields(c, "to", in->symbol));
     if (in->slot == SLOT_Y)
-        line(c->o, "cgtp_copy_lanes_row(to.%s, %sbase.nth(%s), lane, stream);", in->symbol, in->symbol, row);
+        line(c->o, "cgtp_copy_lanes_row(to.%s, %sbase.nth(%s, %s), lane, stream);", in->symbol, in->symbol,
+             row, stride);
     const char *first = in->slot == SLOT_W ? first_field(c, input) : NULL;
     if (first)
-        line(c->o, "cgtp_copy_lanes_weights<set_%d_w>(to.%s, cgtp_nth_row<%lld>(%sbase, %s), lane, stream);",
-             c->label, first, dim, in->symbol, row);
+        line(c->o, "cgtp_copy_lanes_weights<set_%d_w>(to.%s, cgtp_nth_row(%sbase, %s, %s), lane, stream);",
+             c->label, first, in->symbol, row, stride);
 }
 
 void conv_load(struct conv *c)
@@ -147,13 +147,15 @@ static const char *how(const struct source *w)
 }
 
 /* Where the sums of item `item` (an expression) for an output of slot y go. */
-static const char *sums_row(struct conv *c, const char *output, const char *item)
+static const char *sums_row(struct conv *c, int number, const char *item)
 {
     struct source *w = c->w;
-    long long dim = (long long)w->problem->dim[SLOT_Y];
+    const struct operand *q = kernel_output(w->demand->kernel, number);
+    const char *output = q->symbol;
+    long long dim = source_dim(q);
     const struct convolution *g = own(w);
     if (!g->part_buffer)
-        return arena_printf(w->arena, "l.%s + %s * %lld", output, item, dim);
+        return arena_printf(w->arena, "l.%s + %s * %s", output, item, source_stride(w, q));
     const char *part = g->grouped || c->s->channel_blocks == 1 ? "" : " + channel_block";
     const char *at = c->s->part_at ? arena_printf(w->arena, " + %d", c->s->part_at) : "";
     return arena_printf(w->arena, "l.%sparts + (%s * %d%s%s) * %lld", output, item, g->parts, at, part, dim);
@@ -186,7 +188,8 @@ void conv_reduce(struct conv *c)
                                                          2 * REDUCE_ITEMS)
                                           : "(first + begin + i)";
         int begin, ys = summed_ys(c, &begin);
-        line(c->o, "auto %srow = [&](int i) { return %s; };", name, from(c, sums_row(c, name, item), begin));
+        line(c->o, "auto %srow = [&](int i) { return %s; };", name,
+             from(c, sums_row(c, output[i], item), begin));
         line(c->o, "cgtp_reduce_across_warps<%d, %d, %s, %lld>(%srow, %s, items);", ys, c->s->channel_blocks,
              how(w), (long long)w->problem->dim[SLOT_Y], name,
              from(c, arena_printf(w->arena, "sums.%s[(unsigned)begin %% %d][0]", name, 2 * REDUCE_ITEMS),
@@ -205,7 +208,7 @@ static void emit_y_outputs(struct conv *c)
         const char *block = c->s->channel_blocks > 1 ? "channel_block" : "0";
         const char *row = own(w)->reduces ? arena_printf(w->arena, "sums.%s[(unsigned)done %% %d][%s]", name,
                                                          2 * REDUCE_ITEMS, block)
-                                          : sums_row(c, name, own(w)->orders ? "at.item" : "edge");
+                                          : sums_row(c, output[i], own(w)->orders ? "at.item" : "edge");
         line(c->o, "cgtp_reduce_lanes<%d, %s>(%s, %s);", ys, own(w)->reduces ? "CGTP_STORE" : how(w),
              from(c, row, begin), from(c, name, begin));
     }
@@ -261,8 +264,9 @@ static void emit_x_outputs(struct conv *c)
                  c->label, conv_x_out(c), name, own(w)->edge_row, x_fields(c, "own.staging.edge", name));
         else
             line(c->o,
-                 "cgtp_write_segments<set_%d_x, CGTP_ADD>(l.%s + at.sender * %lld, channel_block, lane%s);",
-                 c->label, name, (long long)w->problem->dim[SLOT_X], x_fields(c, "own.staging.edge", name));
+                 "cgtp_write_segments<set_%d_x, CGTP_ADD>(l.%s + at.sender * %s, channel_block, lane%s);",
+                 c->label, name, source_stride(w, kernel_output(w->demand->kernel, output[i])),
+                 x_fields(c, "own.staging.edge", name));
     }
 }
 
@@ -284,8 +288,8 @@ static void emit_w_outputs(struct conv *c)
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct operand *f = demand_operand(w->demand, i);
         if (f->slot == SLOT_W)
-            line(c->o, "%s *const %sout = cgtp_nth_row<%lld>(%sbase, %s);", source_held(w->plan, f),
-                 f->symbol, source_dim(f), f->symbol, own(w)->orders ? "at.item" : "done");
+            line(c->o, "%s *const %sout = cgtp_nth_row(%sbase, %s, %s);", source_held(w->plan, f), f->symbol,
+                 f->symbol, own(w)->orders ? "at.item" : "done", source_stride(w, f));
     }
 }
 

@@ -201,8 +201,9 @@ static void emit_receiver_begin(struct conv *c)
         const char *name = conv_name(w, false, number[i]);
         line(c->o, "real %s[%d];", name, lane_elements(c));
         emit_of_set(c, "cgtp_load_segments",
-                    arena_printf(w->arena, "%s, l.%s + (int64_t)node * %lld, channel_block, lane", name,
-                                 source_input(w, number[i])->array, (long long)w->problem->dim[SLOT_G]));
+                    arena_printf(w->arena, "%s, l.%s + (int64_t)node * %s, channel_block, lane", name,
+                                 source_input(w, number[i])->array,
+                                 source_stride(w, source_input(w, number[i]))));
         if (has_factors(c))
             line(c->o, "cgtp_scale_segments<set_%d_z>(%s);", c->label, name);
     }
@@ -234,17 +235,17 @@ static void emit_receiver_end(struct conv *c)
     if (own(w)->b_outputs)
         line(o, "cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */");
     for (int i = 0; i < n; i++) {
-        const char *name = conv_name(w, true, output[i]);
+        const struct operand *f = kernel_output(w->demand->kernel, output[i]);
+        const char *name = f->symbol;
         if (own(w)->carries)
             line(o, "cgtp_finish(%ssum, %s);", name, name);
         if (has_factors(c))
             line(o, "cgtp_scale_segments<set_%d_z>(%s);", c->label, name);
         emit_of_set(c, "cgtp_store_segments",
                     arena_printf(w->arena,
-                                 "own.staging.rows, %s, l.%s + (int64_t)node * %lld, channel_block, "
+                                 "own.staging.rows, %s, l.%s + (int64_t)node * %s, channel_block, "
                                  "cgtp_reload_lane()",
-                                 name, kernel_output(w->demand->kernel, output[i])->array,
-                                 (long long)w->problem->dim[SLOT_G]));
+                                 name, f->array, source_stride(w, f)));
     }
 }
 

@@ -1,6 +1,7 @@
 /* conv_launch.c - the pipelined convolution on the host: what is cleared, how blocks are divided
  * among path sets, the launches.
  */
+#include "schedule/clear.h"
 #include "schedule/convolution/conv_emit.h"
 #include "schedule/gather.h"
 
@@ -17,22 +18,6 @@ const char *conv_counters(struct arena *a, const struct convolution *g)
     return arena_printf(a, "cgtp_counters(%d, %d, cgtp_multiprocessors())", g->sets, conv_queues(g));
 }
 
-/* Arrays that one launch fills with zeros: C expressions of where, and how many bytes. */
-struct cleared {
-    int n;
-    struct text at, bytes;
-};
-
-static void clear(struct cleared *c, const char *array, const char *count, long long each, const char *type)
-{
-    const char *comma = c->n++ ? ", " : "";
-    text_printf(&c->at, "%s%s", comma, array);
-    text_printf(&c->bytes, "%s(size_t)(%s) * ", comma, count);
-    if (each > 1)
-        text_printf(&c->bytes, "%lld * ", each);
-    text_printf(&c->bytes, "sizeof(%s)", type);
-}
-
 /* Do the path sets write every element of a row of z? */
 static bool covers_z(const struct source *w, const struct convolution *g)
 {
@@ -45,29 +30,23 @@ static bool covers_z(const struct source *w, const struct convolution *g)
     return written == w->problem->dim[SLOT_G];
 }
 
-static void emit_clear(struct source *w, struct out *o)
+static void emit_clear(struct source *w)
 {
     const struct convolution *g = own(w);
-    struct cleared c = {.at = {.arena = w->arena}, .bytes = {.arena = w->arena}};
+    struct clear c = clear_begin(w->arena);
     for (int i = 0; i < w->demand->outputs; i++) {
-        const struct form_output *f = &w->form->output[w->demand->output[i]];
         const struct operand *q = demand_operand(w->demand, i);
-        const char *at = arena_printf(w->arena, "l.%s", q->array), *type = source_held(w->plan, q);
-        long long dim = (long long)w->problem->dim[f->slot];
-        if (f->slot == SLOT_G && !covers_z(w, g))
-            clear(&c, at, "graph->receivers", dim, type);
-        if (f->slot == SLOT_X && !g->edge_buffer)
-            clear(&c, at, "graph->senders", dim, type);
-        if (f->slot == SLOT_Y && g->parts > 1 && !g->part_buffer)
-            clear(&c, at, "graph->items", dim, type);
+        const bool adds = q->slot == SLOT_G   ? !covers_z(w, g)
+                          : q->slot == SLOT_X ? !g->edge_buffer
+                                              : q->slot == SLOT_Y && g->parts > 1 && !g->part_buffer;
+        if (adds)
+            clear_rows(&c, w, q);
     }
-    clear(&c, arena_printf(w->arena, "l.counters_%s", g->name), conv_counters(w->arena, g), 1, "unsigned");
+    clear_area(&c, arena_printf(w->arena, "counters_%s", g->name), conv_counters(w->arena, g), 1, "unsigned");
     if (g->hands_over)
-        clear(&c, arena_printf(w->arena, "l.flag_%s", g->name), conv_partial_rows(w->arena, g), 1,
-              "unsigned");
-    line(o, "if ((status = cgtp_clear(cgtp_areas<%d>{{%s}, {%s}}, stream)))", c.n, text_string(&c.at),
-         text_string(&c.bytes));
-    line(o, "return status;");
+        clear_area(&c, arena_printf(w->arena, "flag_%s", g->name), conv_partial_rows(w->arena, g), 1,
+                   "unsigned");
+    clear_launch(&c, w);
 }
 
 static void emit_step(struct out *o, const char *call)
@@ -107,7 +86,7 @@ void conv_launch(struct source *w, const struct schedule *schedule)
     source_set(w, schedule);
     const struct convolution *g = own(w);
     struct out out = {.text = w->out, .depth = 1}, *o = &out;
-    emit_clear(w, o);
+    emit_clear(w);
     emit_main_launch(w, o);
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct form_output *f = &w->form->output[w->demand->output[i]];

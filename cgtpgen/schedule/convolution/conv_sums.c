@@ -94,6 +94,16 @@ static bool has_all_ys(const struct convolution *g, int dim)
     return all;
 }
 
+/* Where element `at` of all rows of the output is. */
+static const char *element_at(const struct source *w, const struct form_output *f)
+{
+    const struct operand *q = conv_output(w, f);
+    const long long dim = source_dim(q);
+    return operand_stride(q)
+               ? arena_printf(w->arena, "at / %lld * %s + at %% %lld", dim, source_stride(w, q), dim)
+               : "at";
+}
+
 /* The sum of those parts that have the thread's component. */
 static void emit_some_parts(struct source *w, struct out *o, const struct form_output *f)
 {
@@ -113,7 +123,7 @@ static void emit_some_parts(struct source *w, struct out *o, const struct form_o
         line(o, "sum += cgtp_sum_rows<%d, %lld>(row + %lld);",
              (next < g->sets ? g->set[next].part_at : g->parts) - q->part_at, dim, q->part_at * dim);
     }
-    line(o, "l.%s[at] = sum;", f->symbol);
+    line(o, "l.%s[%s] = sum;", f->symbol, element_at(w, f));
     line(o, "}");
 }
 
@@ -132,7 +142,8 @@ void conv_parts_sum(struct source *w, const struct form_output *f)
     line(o, "cgtp_launch_wait();");
     if (has_all_ys(g, (int)dim)) {
         line(o, "if (at < l.graph.items * %lld)", dim);
-        line(o, "l.%s[at] = cgtp_sum_parts<%d, %lld>(l.%sparts, at);", f->symbol, g->parts, dim, f->symbol);
+        line(o, "l.%s[%s] = cgtp_sum_parts<%d, %lld>(l.%sparts, at);", f->symbol, element_at(w, f), g->parts,
+             dim, f->symbol);
     } else {
         emit_some_parts(w, o, f);
     }

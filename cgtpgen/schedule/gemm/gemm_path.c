@@ -132,8 +132,9 @@ void gemm_copies(struct gemm_writer *c, const char *tile, const char *to, const 
         const struct operand *q = source_input(c->w, i);
         if (demand_reads(c->d, i) && q->index == INDEX_ITEM && q->dim)
             line(c->o,
-                 "cgtp_copy_items<%lld, %s>(%s.%s, l.%s + %s * (int64_t)%lld, count_of(%s), %s, %d, once);",
+                 "cgtp_copy_items<%lld, %s>(%s.%s, l.%s + %s * (int64_t)%s, %s, count_of(%s), %s, %d, once);",
                  source_dim(q), gemm_is_wide(q) ? "true" : "false", to, q->symbol, q->symbol, tile,
-                 source_dim(q) * GEMM_ITEMS, tile, thread, threads);
+                 source_rows_apart(c->w->arena, q, GEMM_ITEMS, "l."), source_stride(c->w, q), tile, thread,
+                 threads);
     }
 }

@@ -32,10 +32,13 @@ static void emit_row(struct source *w, int indent, int o, const char *at)
 {
     const struct form_output *f = demand_output(w->demand, o);
     long long dim = source_dim(demand_operand(w->demand, o));
-    const char *array = w->schedule->route[o].kind == ROUTE_PARTS
-                            ? arena_printf(w->arena, "l.%s", general_parts(w->arena, w->schedule, o))
-                            : arena_printf(w->arena, "l.%s", f->symbol);
-    const char *row = arena_printf(w->arena, "%s + %s * (int64_t)%lld", array, at, dim);
+    const bool parts = w->schedule->route[o].kind == ROUTE_PARTS;
+    const char *array = parts ? arena_printf(w->arena, "l.%s", general_parts(w->arena, w->schedule, o))
+                              : arena_printf(w->arena, "l.%s", f->symbol);
+    const char *each =
+        parts ? arena_printf(w->arena, "(int64_t)%lld", dim)
+              : arena_printf(w->arena, "(int64_t)%s", source_stride(w, demand_operand(w->demand, o)));
+    const char *row = arena_printf(w->arena, "%s + %s * %s", array, at, each);
     if (w->schedule->route[o].compensated)
         text_printf(w->out, "%*sconst cgtp_compensated %sout = {%s,\n%*sl.%serror + %s * (int64_t)%lld};\n",
                     indent, "", f->symbol, row, indent + 31, "", f->symbol, at, dim);
@@ -92,8 +95,8 @@ static void emit_visit(struct source *w, int indent)
             continue;
         argument[n++] = index == INDEX_SHARED
                             ? arena_printf(w->arena, "l.%s", in->symbol)
-                            : arena_printf(w->arena, "l.%s + %s * (int64_t)%lld", in->symbol, row(w, index),
-                                           source_dim(source_input(w, i)));
+                            : arena_printf(w->arena, "l.%s + %s * (int64_t)%s", in->symbol, row(w, index),
+                                           source_stride(w, source_input(w, i)));
     }
     for (int o = 0; o < d->outputs; o++)
         argument[n++] = arena_printf(w->arena, "%sout", demand_output(d, o)->symbol);

@@ -135,9 +135,9 @@ static void launch_copies(struct source *w)
                     "        for (int64_t r = cgtp_part(%s, part, parts),\n"
                     "                     end = cgtp_part(%s, part + 1, parts);\n"
                     "             r < end; r++)\n"
-                    "            cgtp_row_to_components(%d, %s, l.%s + r * %lld, l.%sturned + r * %lld);\n",
-                    n, n, slot_irreps(w->problem, in->slot)->n, loops_segments(in->slot), in->symbol, dim,
-                    in->symbol, dim);
+                    "            cgtp_row_to_components(%d, %s, l.%s + r * %s, l.%sturned + r * %lld);\n",
+                    n, n, slot_irreps(w->problem, in->slot)->n, loops_segments(in->slot), in->symbol,
+                    source_rows_apart(w->arena, source_input(w, i), 1, "l."), in->symbol, dim);
     }
 }
 

@@ -66,10 +66,12 @@ static bool any_needs_finish(const struct source *w)
 static void emit_row_pointer(struct source *w, int indent, int o, const char *at)
 {
     const struct form_output *out = demand_output(w->demand, o);
-    const char *array = w->schedule->route[o].kind == ROUTE_PARTS ? "parts" : "";
-    text_printf(w->out, "%*s%s *const %sout = l->%s%s + %s * %lld;\n", indent, "",
-                source_held(w->plan, demand_operand(w->demand, o)), out->symbol, out->symbol, array, at,
-                source_dim(demand_operand(w->demand, o)));
+    const struct operand *q = demand_operand(w->demand, o);
+    const bool parts = w->schedule->route[o].kind == ROUTE_PARTS;
+    text_printf(w->out, "%*s%s *const %sout = l->%s%s + %s * %s;\n", indent, "", source_held(w->plan, q),
+                out->symbol, out->symbol, parts ? "parts" : "", at,
+                parts ? arena_printf(w->arena, "%lld", source_dim(q))
+                      : source_rows_apart(w->arena, q, 1, "l->"));
 }
 
 static void emit_begin(struct source *w, int indent, int o, const char *at)
@@ -147,13 +149,23 @@ static void emit_stage(struct source *w, int indent, int i)
     if (!each)
         text_printf(w->out, "%*sif (%sat != %s) {\n%*s%sat = %s;\n", indent, "", in->symbol, row(w, index),
                     indent + 4, "", in->symbol, row(w, index));
-    text_printf(w->out, "%*scgtp_row_to_components(%d, %s, l->%s + %s * (int64_t)%lld, %s);\n",
+    text_printf(w->out, "%*scgtp_row_to_components(%d, %s, l->%s + %s * (int64_t)%s, %s);\n",
                 each ? indent : indent + 4, "", slot_irreps(w->problem, in->slot)->n,
                 loops_segments(in->slot), in->symbol,
                 each ? own_row(w) : arena_printf(w->arena, "%sat", in->symbol),
-                source_dim(source_input(w, i)), plus_offset(w->arena, "scratch", own(w)->brought_at[i]));
+                source_rows_apart(w->arena, source_input(w, i), 1, "l->"),
+                plus_offset(w->arena, "scratch", own(w)->brought_at[i]));
     if (!each)
         text_printf(w->out, "%*s}\n", indent, "");
+}
+
+/* An item's row of input i, or of what has been made of it, where rows are so far from each other. */
+static const char *row_of_item(struct source *w, int i, const char *made, const char *apart)
+{
+    const struct operand *q = source_input(w, i);
+    return q->index == INDEX_SHARED ? arena_printf(w->arena, "l->%s%s", q->symbol, made)
+                                    : arena_printf(w->arena, "l->%s%s + %s * (int64_t)%s", q->symbol, made,
+                                                   row(w, q->index), apart);
 }
 
 /* Calls the function of an item. */
@@ -163,17 +175,13 @@ static void emit_work(struct source *w, int indent)
     const char **argument = NEW_ARRAY(w->arena, const char *, 2 * w->form->inputs + d->outputs + 1);
     int n = 0;
     for (int i = 0; i < w->form->inputs; i++) {
-        const struct form_argument *in = &w->form->input[i];
-        enum index_kind index = source_input(w, i)->index;
-        const char *at = index == INDEX_SHARED ? ""
-                                               : arena_printf(w->arena, " + %s * (int64_t)%lld",
-                                                              row(w, index), source_dim(source_input(w, i)));
         if (d->raw[i] || (d->vector[i] && own(w)->staging[i] == STAGE_NONE))
-            argument[n++] = arena_printf(w->arena, "l->%s%s", in->symbol, at);
+            argument[n++] = row_of_item(w, i, "", source_rows_apart(w->arena, source_input(w, i), 1, "l->"));
         if (own(w)->staging[i] == STAGE_ROW)
             argument[n++] = plus_offset(w->arena, "scratch", own(w)->brought_at[i]);
         else if (own(w)->staging[i] == STAGE_ALL)
-            argument[n++] = arena_printf(w->arena, "l->%sturned%s", in->symbol, at);
+            argument[n++] =
+                row_of_item(w, i, "turned", arena_printf(w->arena, "%lld", source_dim(source_input(w, i))));
     }
     for (int o = 0; o < d->outputs; o++)
         if (loops_touches(w, o))

@@ -283,9 +283,9 @@ static void emit_put(struct paired_writer *c)
         if (paired_owns(c->g, o)) {
             line(c->o, "if (run.last)");
             line(c->o,
-                 "cgtp_put_row_by<%d>(run.partial < 0 ? l.%s + run.node * %lld : l.%spartial + run.partial * "
+                 "cgtp_put_row_by<%d>(run.partial < 0 ? l.%s + run.node * %s : l.%spartial + run.partial * "
                  "%lld, own.nodes.%s[%s], thread);",
-                 threads_of_team(c->g), q->symbol, source_dim(q), q->symbol, source_dim(q), q->symbol,
+                 threads_of_team(c->g), q->symbol, source_stride(w, q), q->symbol, source_dim(q), q->symbol,
                  item_of(c->g));
         } else if (q->index != INDEX_SHARED)
             line(c->o, "cgtp_%s_by<%d>(%s, %s.%s[%s], thread);", item_rows_leave(w, o), threads_of_team(c->g),

@@ -73,8 +73,8 @@ static void emit_load(struct staged_writer *c, const struct staged_part *part)
         if (!is_brought(c, part, i, &whole))
             continue;
         if (whole && is_node(q->index))
-            row =
-                arena_printf(c->w->arena, "l.%s + %s * %lld", q->symbol, index_name[q->index], source_dim(q));
+            row = arena_printf(c->w->arena, "l.%s + %s * %s", q->symbol, index_name[q->index],
+                               source_stride(c->w, q));
         if (whole)
             line(c->o, "cgtp_copy_row_by<%d>(%s.%s, %s, thread, %s);", threads_of(c->g),
                  parts ? "rows" : "to", q->symbol, row, item_rows_policy(c->w, q));
@@ -191,17 +191,17 @@ static void emit_put(struct staged_writer *c, int o, const struct staged_part *p
     if (c->g->owned[o]) {
         line(c->o, "if (run.last)");
         line(c->o,
-             "cgtp_put_row_by<%d>(run.partial < 0 ? l.%s + node * %lld : l.%spartial + run.partial * %lld, "
+             "cgtp_put_row_by<%d>(run.partial < 0 ? l.%s + node * %s : l.%spartial + run.partial * %lld, "
              "%s, "
              "thread);",
-             threads_of(c->g), q->symbol, source_dim(q), q->symbol, source_dim(q),
+             threads_of(c->g), q->symbol, source_stride(w, q), q->symbol, source_dim(q),
              q->slot == SLOT_Y ? arena_printf(w->arena, "%s[0]", staged_output(c, o)) : staged_output(c, o));
         return;
     }
     const char *how = w->schedule->route[o].kind == ROUTE_ATOMIC ? "add" : "put";
     const char *to = buffer ? arena_printf(w->arena, "l.%sedges + e * %lld", q->symbol, source_dim(q))
-                     : is_node(q->index) ? arena_printf(w->arena, "l.%s + %s * %lld", q->symbol,
-                                                        index_name[q->index], source_dim(q))
+                     : is_node(q->index) ? arena_printf(w->arena, "l.%s + %s * %s", q->symbol,
+                                                        index_name[q->index], source_stride(w, q))
                                          : item_rows_row(w, q);
     if (part)
         line(c->o, "cgtp_%s_part_by%s(%s, %s, thread);", how, part_arguments(c, part, q),

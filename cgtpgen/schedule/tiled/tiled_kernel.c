@@ -53,9 +53,10 @@ static const char *run_in_memory(const struct tiled_writer *c, const struct oper
                                  struct run run)
 {
     struct arena *a = c->w->arena;
-    return plus_offset(
-        a, arena_printf(a, "l.%s + %s * (int64_t)%lld", q->symbol, tile, source_dim(q) * TILED_LANES),
-        run.from);
+    return plus_offset(a,
+                       arena_printf(a, "l.%s + %s * (int64_t)%s", q->symbol, tile,
+                                    source_rows_apart(a, q, TILED_LANES, "l.")),
+                       run.from);
 }
 
 /* "<72, true>", of a run */
@@ -77,8 +78,9 @@ static void emit_copies(struct tiled_writer *c, struct piece piece, bool stream,
             continue;
         struct run run;
         for (int k = 0; (run = run_of(c, q, piece, k)).n; k++)
-            line(c->o, "cgtp_copy_tile%s(%s.%s, %s, %lld, count_of(%s), lane, %s);", run_kind(c, q, run), to,
-                 q->symbol, run_in_memory(c, q, tile, run), source_dim(q), tile, stream ? "keep" : "once");
+            line(c->o, "cgtp_copy_tile%s(%s.%s, %s, %s, count_of(%s), lane, %s);", run_kind(c, q, run), to,
+                 q->symbol, run_in_memory(c, q, tile, run), source_stride(c->w, q), tile,
+                 stream ? "keep" : "once");
     }
 }
 
@@ -131,8 +133,8 @@ static void emit_put(struct tiled_writer *c, struct piece piece, bool stream)
             continue;
         struct run run;
         for (int k = 0; (run = run_of(c, q, piece, k)).n; k++)
-            line(c->o, "cgtp_put_tile%s(%s, %lld, %s, count, lane);", run_kind(c, q, run),
-                 run_in_memory(c, q, "tile", run), source_dim(q), place_of(c, o));
+            line(c->o, "cgtp_put_tile%s(%s, %s, %s, count, lane);", run_kind(c, q, run),
+                 run_in_memory(c, q, "tile", run), source_stride(c->w, q), place_of(c, o));
     }
 }
 

@@ -27,19 +27,19 @@ class Kernel(Structure):  # cgtp_kernel
     _fields_ = [('name', c_char_p), ('inputs', c_int), ('outputs', c_int), ('input', POINTER(Argument)),
                 ('output', POINTER(Argument)), ('bytes_per_item', c_double), ('flops_per_item', c_double),
                 ('workspace', CFUNCTYPE(c_size_t, POINTER(Graph))),
-                ('run', CFUNCTYPE(c_int, POINTER(Graph), POINTER(c_void_p), POINTER(c_void_p), c_void_p,
-                                  c_size_t, c_void_p))]
+                ('run', CFUNCTYPE(c_int, POINTER(Graph), POINTER(c_void_p), POINTER(c_void_p),
+                                  POINTER(c_int64), c_void_p, c_size_t, c_void_p))]
 
 
 class Product(Structure):  # cgtp_product
     _fields_ = [('abi', c_int), ('name', c_char_p), ('backend', c_char_p), ('digest', c_char_p),
                 ('irreps', c_char_p * 4), ('dim', c_int64 * 4), ('index', c_int * 4), ('layout', c_int * 4),
-                ('type', c_int * 4), ('compute', c_int), ('sum', c_int), ('graph', c_int), ('sorted', c_int),
+                ('strided', c_int * 4), ('type', c_int * 4), ('compute', c_int), ('sum', c_int), ('graph', c_int), ('sorted', c_int),
                 ('index_size', c_int),
                 ('paths', c_int), ('kernels', c_int), ('path', c_void_p), ('kernel', POINTER(Kernel))]
 
 
-ABI, FLOAT32 = 5, 0  # CGTP_ABI, of the structures above; CGTP_FLOAT32
+ABI, FLOAT32 = 6, 0  # CGTP_ABI, of the structures above; CGTP_FLOAT32
 library = CDLL(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'liblayer.so'))
 library.cgtp_status_text.restype = c_char_p
 
@@ -91,7 +91,7 @@ def call(product, number, graph, inputs):
     given = [inputs[kernel.input[i].name.decode()] for i in range(kernel.inputs)]
     needed = kernel.workspace(byref(graph))
     workspace = room(ctypes.c_char, needed)
-    expect(kernel.run(byref(graph), pointers(given), pointers(list(outputs.values())),
+    expect(kernel.run(byref(graph), pointers(given), pointers(list(outputs.values())), None,
                       ctypes.addressof(workspace), needed, None))
     return outputs
 

@@ -91,7 +91,7 @@ int main(void)
     if (!workspace)
         return 1;
     cgtp_status status =
-        forward->run(&batch, (const void *const[]){array[0], array[1], array[2]}, &array[3], workspace, bytes, NULL);
+        forward->run(&batch, (const void *const[]){array[0], array[1], array[2]}, &array[3], NULL, workspace, bytes, NULL);
     size_t n = (size_t)(ITEMS * product->dim[CGTP_Z]);
     if (status || memory->copy(numbers[CGTP_Z], array[CGTP_Z], n * sizeof(float)))
         return 1;
