@@ -32,7 +32,8 @@ double check_rounded(const struct check *c, cgtp_slot slot, double x)
     return cgtp_get_number(room, c->product->type[slot], 0);
 }
 
-/* Where values are moved by multiples of others, they are multiples of 1/16: then that is exact in every type. */
+/* Where values are moved by multiples of others, they are multiples of 1/16: then that is exact in every
+ * type. */
 double check_random_of(struct check *c, cgtp_slot slot)
 {
     const bool narrow = cgtp_type_size(c->product->type[slot]) == 2;
@@ -126,8 +127,9 @@ void check_number(struct check *c, const char *kernel, const char *name, int64_t
     long double error = fabsl(got - expected), unit = c->roundoff * magnitude;
     c->compared++;
     if (!(error <= factor * unit + stored))
-        check_failure(c, "%s: %s[%lld] is %.17g, expected %.17Lg; off by %.3Lg u sum|terms|, allowed %.3g and %.3g",
-                      kernel, name, (long long)i, got, expected, error / unit, factor, stored);
+        check_failure(
+            c, "%s: %s[%lld] is %.17g, expected %.17Lg; off by %.3Lg u sum|terms|, allowed %.3g and %.3g",
+            kernel, name, (long long)i, got, expected, error / unit, factor, stored);
     error = error > stored ? error - stored : 0;
     if (unit > 0) {
         c->worst = fmax(c->worst, (double)(error / unit));
@@ -226,28 +228,45 @@ void check_reference(struct check *c, const struct ref_kernel *r, const char *na
     ref_evaluate(c->problem, g, r, o, input, only, value ? *value : NULL, *magnitude);
 }
 
+long double *check_terms(struct check *c, const cgtp_kernel *k, int o, const struct ref_graph *g,
+                         struct check_values *v)
+{
+    const double *input[REF_ARGUMENTS];
+    struct ref_kernel r;
+    check_reference_kernel(c, k, &r);
+    const int at = reference_output(c, &r, k->output[o].name);
+    reference_inputs(c, &r, &r.output[at], g, v, input);
+    long double *terms = allocate(
+        driver_rows(c->product, g, k->output[o].slot) * c->product->dim[k->output[o].slot], sizeof *terms);
+    ref_count_terms(c->problem, g, &r, at, input, -1, terms);
+    return terms;
+}
+
+bool check_needs_terms(const struct check *c, double got, long double value, long double magnitude)
+{
+    return !(fabsl(got - value) <= check_constant * c->roundoff * magnitude); /* not even as stored */
+}
+
+void check_element(struct check *c, const cgtp_kernel *k, int o, int64_t i, double got, long double value,
+                   long double magnitude, const long double *terms)
+{
+    const double factor = check_constant + (terms ? (double)terms[i] / 8 : 0);
+    const double size = (double)(fabsl(value) + factor * c->roundoff * magnitude);
+    check_number(c, k->name, k->output[o].name, i, got, value, magnitude, factor,
+                 check_stored(c, k->output[o].slot, size));
+}
+
 void check_output(struct check *c, const cgtp_kernel *k, int o, const struct ref_graph *g,
                   struct check_values *v, const double *got, const long double *value,
                   const long double *magnitude)
 {
     const int64_t n = driver_rows(c->product, g, k->output[o].slot) * c->product->dim[k->output[o].slot];
-    long double *terms = NULL; /* counted only where the constant part of the bound is not enough */
+    long double *terms = NULL;
     for (int64_t i = 0; i < n && !terms; i++)
-        if (!(fabsl(got[i] - value[i]) <= check_constant * c->roundoff * magnitude[i])) { /* not even as stored */
-            struct ref_kernel r;
-            const double *input[REF_ARGUMENTS];
-            check_reference_kernel(c, k, &r);
-            int at = reference_output(c, &r, k->output[o].name);
-            reference_inputs(c, &r, &r.output[at], g, v, input);
-            terms = allocate(n, sizeof *terms);
-            ref_count_terms(c->problem, g, &r, at, input, -1, terms);
-        }
-    for (int64_t i = 0; i < n; i++) {
-        const double factor = check_constant + (terms ? (double)terms[i] / 8 : 0);
-        const double size = (double)(fabsl(value[i]) + factor * c->roundoff * magnitude[i]);
-        check_number(c, k->name, k->output[o].name, i, got[i], value[i], magnitude[i], factor,
-                     check_stored(c, k->output[o].slot, size));
-    }
+        if (check_needs_terms(c, got[i], value[i], magnitude[i]))
+            terms = check_terms(c, k, o, g, v);
+    for (int64_t i = 0; i < n; i++)
+        check_element(c, k, o, i, got[i], value[i], magnitude[i], terms);
     free(terms);
 }
 

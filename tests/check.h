@@ -6,8 +6,8 @@
  * before it is summed (coefficient, two factors of the matrix and its one or two entries, linear forms once
  * more, two or three operands). A sum of n terms can be off by n u S; with terms of mixed signs or sizes it
  * is by less than u S, but terms that are all equal (operands shared by many items) come as far as n/9.
- * u is that of the type that is computed with; an output of another type may be rounded by as much as that allows
- * (cgtp_rounding), once.
+ * u is that of the type that is computed with; an output of another type may be rounded by as much as that
+ * allows (cgtp_rounding), once.
  */
 #ifndef TEST_CHECK_H
 #define TEST_CHECK_H
@@ -60,7 +60,8 @@ void check_graph_free(struct ref_graph *);
 /* Counts a failure and prints it as a TAP comment (the first few of a check). */
 void check_failure(struct check *, const char *format, ...);
 
-/* Is got within factor * u * magnitude + stored of expected? Notes the ratio. name[i] is printed where it is not. */
+/* Is got within factor * u * magnitude + stored of expected? Notes the ratio. name[i] is printed where it is
+ * not. */
 void check_number(struct check *, const char *kernel, const char *name, int64_t i, double got,
                   long double expected, long double magnitude, double factor, double stored);
 
@@ -77,6 +78,16 @@ void check_free_outputs(const cgtp_kernel *, double **output);
 /* The reference's output `name`: new arrays of rows * dim; value may be NULL. only: as in ref_evaluate. */
 void check_reference(struct check *, const struct ref_kernel *, const char *name, const struct ref_graph *,
                      struct check_values *, int only, long double **value, long double **magnitude);
+
+/* The number of terms of each element of output o, which is counted only where the constant part of the bound
+ * is not enough; zeros among the inputs take their terms away. To be freed. */
+bool check_needs_terms(const struct check *, double got, long double value, long double magnitude);
+long double *check_terms(struct check *, const cgtp_kernel *, int o, const struct ref_graph *,
+                         struct check_values *);
+
+/* Compares element i of output o; terms: those of check_terms, or NULL. */
+void check_element(struct check *, const cgtp_kernel *, int o, int64_t i, double got, long double value,
+                   long double magnitude, const long double *terms);
 
 /* Compares output o of a kernel, got, with the reference's. */
 void check_output(struct check *, const cgtp_kernel *, int o, const struct ref_graph *, struct check_values *,

@@ -5,7 +5,6 @@
  */
 #include "check.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 /* Zeroes what the path does not own in every value of slot w. */
@@ -60,13 +59,16 @@ static void check_path(struct check *c, const cgtp_kernel *k, const struct ref_g
         const int64_t dim = c->product->dim[slot], n = driver_rows(c->product, g, slot) * dim;
         long double *value, *magnitude;
         expected_output(c, &r, &k->output[o], g, v, p, &value, &magnitude);
+        long double *terms = NULL;
         for (int64_t i = 0; i < n; i++) {
             int64_t at = i % dim - path->weight_offset;
-            const double size = (double)(fabsl(value[i]) + check_constant * c->roundoff * magnitude[i]);
-            if (slot != CGTP_W || (path->weighted && at >= 0 && at < path->weight_numel))
-                check_number(c, k->name, k->output[o].name, i, output[o][i], value[i], magnitude[i],
-                             check_constant, check_stored(c, slot, size));
+            if (slot == CGTP_W && !(path->weighted && at >= 0 && at < path->weight_numel))
+                continue;
+            if (!terms && check_needs_terms(c, output[o][i], value[i], magnitude[i]))
+                terms = check_terms(c, k, o, g, v);
+            check_element(c, k, o, i, output[o][i], value[i], magnitude[i], terms);
         }
+        free(terms);
         free(value);
         free(magnitude);
     }

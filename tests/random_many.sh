@@ -26,7 +26,7 @@ while [ "$first" -lt "$end" ]; do
         if grep -q '^not ok\|^Bail out' "$BUILD/random/log" || ! grep -q '^ok' "$BUILD/random/log"; then
             failed=$((failed + 1))
             echo "$backend, $first to $((first + count - 1)):"
-            grep -A5 '^not ok\|^Bail out\|rror' "$BUILD/random/log" | head -n 20
+            grep -B3 -A3 '^not ok\|^Bail out\|error:' "$BUILD/random/log" | head -n 20
         fi
     done
     first=$((first + count))
