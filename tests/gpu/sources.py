@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Generates the products that the GPU tests and benchmarks use, and the table that lists them (table.h).
 
-Usage: sources.py [--generator=FILE] [--backend=cuda] [--out=build/gpu] [--commit=TEXT] [--variants=DIR] SET..
+Usage: sources.py [--generator=FILE] [--backend=cuda] [--out=build/gpu] [--commit=TEXT] [--variants=DIR]
+                  [--product=REGEX] SET..
+
+Of each set the products whose names match, or all.
 
 SET: golden (tests/golden), narrow (published layers with fewer channels), quick_golden, quick_narrow and
 sanitize (a few of them), bench_quick, bench_main, bench_large (what is timed), bench_sweep, bench_sweep_large (golden
@@ -110,6 +113,10 @@ NARROW = [
     ("staged_channels_graph_irmul", "../tests/simt/specs/staged_channels", "64",
      {"kernels": THREE, "layout": "ir_mul", **GRAPH}, "quick sanitize"),
     # several warps per team and sums over all items: barriers of a team and of the block
+    ("staged_blocks", "../tests/simt/specs/staged_blocks", "64", {"kernels": THREE}, "quick"),
+    ("staged_blocks_graph", "../tests/simt/specs/staged_blocks", "64", {"kernels": THREE, **GRAPH}, "quick sanitize"),
+    ("staged_blocks_f64_irmul", "../tests/simt/specs/staged_blocks", "64",
+     {"kernels": THREE, "precision": "float64", "layout": "ir_mul"}, ""),
     ("staged_shared", "../tests/simt/specs/staged_shared", "64", {"kernels": THREE}, "quick sanitize"),
     ("staged_parts", "../tests/simt/specs/staged_parts", "64", {"kernels": THREE}, "quick sanitize"),
     ("staged_parts_f64", "../tests/simt/specs/staged_parts", "64", {"kernels": THREE, "precision": "float64"}, "quick"),
@@ -346,7 +353,7 @@ def generate(which, found, options):
 
 
 def main(arguments):
-    options = {"generator": "build/cgtpgen", "backend": "cuda", "out": "build/gpu", "commit": "unknown"}
+    options = {"generator": "build/cgtpgen", "backend": "cuda", "out": "build/gpu", "commit": "unknown", "product": ""}
     folders, sets = [], []
     for argument in arguments:
         match = re.fullmatch(r"--(\w+)=(.*)", argument)
@@ -359,7 +366,7 @@ def main(arguments):
         else:
             sys.exit(__doc__.strip())
     for which in sets:
-        found = products(which, folders)
+        found = [p for p in products(which, folders) if re.search(options["product"], p.name)]
         if not found:
             sys.exit(f"sources.py: {which}: no specs")
         generate(which, found, options)
