@@ -233,11 +233,11 @@ CGTP_DEVICE bool cgtp_gather_chunks(real (&sum)[n], const real *rows, int64_t le
 
 /* ---- on the host ---- */
 
-/* The length of chunks for a launch of so many teams per multiprocessor, each of which is to have `each` or more: long
- * where items are many. */
+/* The length of chunks for a launch of so many teams per multiprocessor, each of which is to have `each`, or more where
+ * items are many: long ones, but not one more turn for a few teams. */
 static inline int cgtp_chunk(int64_t items, int teams, int each = 6, int most = 8)
 {
-    const int64_t all = (int64_t)cgtp_multiprocessors() * teams, length = items / (each * all);
+    const int64_t all = (int64_t)cgtp_multiprocessors() * teams, length = (items + each * all - 1) / (each * all);
     return items <= all ? 1 : length < 2 ? 2 : length < most ? (int)length : most;
 }
 
