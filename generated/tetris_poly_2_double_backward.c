@@ -268,50 +268,60 @@ static void item_0(const real *x_turned,
 
     /* 0: 64x0e * 1x0e -> 6x0e, uvw, a = sqrt(1/104) */
     uvw_0_0_0(64, x_turned, y_, ax_turned, by_, scratch + 224, scratch + 288);
-    cgtp_weights_z(1, 64, 6, 6, w_, scratch + 224, d_gz_ + 1);
-    cgtp_weights_z(1, 64, 6, 6, cw_, scratch + 288, d_gz_ + 1);
-    cgtp_weights_w(1, 64, 6, 6, scratch + 224, gz_ + 1, d_w_);
-    cgtp_weights_p(1, 64, 6, 6, w_, gz_ + 1, scratch + 352);
-    cgtp_weights_p(1, 64, 6, 6, cw_, gz_ + 1, scratch + 416);
+    cgtp_weights_columns(1, 64, 6, 6, w_, scratch + 224, d_gz_ + 1);
+    cgtp_weights_columns(1, 64, 6, 6, cw_, scratch + 288, d_gz_ + 1);
+    cgtp_weights_outer(1, 64, 6, 6, scratch + 224, gz_ + 1, d_w_);
+    cgtp_zero(1 * (64), scratch + 352);
+    cgtp_weights_rows(1, 64, 6, 6, w_, gz_ + 1, scratch + 352);
+    cgtp_zero(1 * (64), scratch + 416);
+    cgtp_weights_rows(1, 64, 6, 6, cw_, gz_ + 1, scratch + 416);
     uvw_0_0_0_2(64, x_turned, y_, ax_turned, by_, scratch + 352, scratch + 416, d_x_, scratch);
 
     /* 1: 24x1e * 1x1o -> 1x0o, uvw, a = sqrt(1/40) */
     uvw_1_1_0(24, x_turned + 64, y_ + 1, ax_turned + 64, by_ + 1, scratch + 224, scratch + 248);
-    cgtp_weights_z(1, 24, 1, 1, w_ + 384, scratch + 224, d_gz_);
-    cgtp_weights_z(1, 24, 1, 1, cw_ + 384, scratch + 248, d_gz_);
-    cgtp_weights_w(1, 24, 1, 1, scratch + 224, gz_, d_w_ + 384);
-    cgtp_weights_p(1, 24, 1, 1, w_ + 384, gz_, scratch + 352);
-    cgtp_weights_p(1, 24, 1, 1, cw_ + 384, gz_, scratch + 376);
+    cgtp_weights_columns(1, 24, 1, 1, w_ + 384, scratch + 224, d_gz_);
+    cgtp_weights_columns(1, 24, 1, 1, cw_ + 384, scratch + 248, d_gz_);
+    cgtp_weights_outer(1, 24, 1, 1, scratch + 224, gz_, d_w_ + 384);
+    cgtp_zero(1 * (24), scratch + 352);
+    cgtp_weights_rows(1, 24, 1, 1, w_ + 384, gz_, scratch + 352);
+    cgtp_zero(1 * (24), scratch + 376);
+    cgtp_weights_rows(1, 24, 1, 1, cw_ + 384, gz_, scratch + 376);
     uvw_1_1_0_2(24, 24, x_turned + 64, y_ + 1, ax_turned + 64, by_ + 1, scratch + 352, scratch + 376,
                 d_x_ + 64, scratch + 64);
 
     /* 2: 24x1o * 1x1o -> 6x0e, uvw, a = sqrt(1/104) */
     uvw_1_1_0_3(24, x_turned + 136, y_ + 1, ax_turned + 136, by_ + 1, scratch + 224, scratch + 248);
-    cgtp_weights_z(1, 24, 6, 6, w_ + 408, scratch + 224, d_gz_ + 1);
-    cgtp_weights_z(1, 24, 6, 6, cw_ + 408, scratch + 248, d_gz_ + 1);
-    cgtp_weights_w(1, 24, 6, 6, scratch + 224, gz_ + 1, d_w_ + 408);
-    cgtp_weights_p(1, 24, 6, 6, w_ + 408, gz_ + 1, scratch + 352);
-    cgtp_weights_p(1, 24, 6, 6, cw_ + 408, gz_ + 1, scratch + 376);
+    cgtp_weights_columns(1, 24, 6, 6, w_ + 408, scratch + 224, d_gz_ + 1);
+    cgtp_weights_columns(1, 24, 6, 6, cw_ + 408, scratch + 248, d_gz_ + 1);
+    cgtp_weights_outer(1, 24, 6, 6, scratch + 224, gz_ + 1, d_w_ + 408);
+    cgtp_zero(1 * (24), scratch + 352);
+    cgtp_weights_rows(1, 24, 6, 6, w_ + 408, gz_ + 1, scratch + 352);
+    cgtp_zero(1 * (24), scratch + 376);
+    cgtp_weights_rows(1, 24, 6, 6, cw_ + 408, gz_ + 1, scratch + 376);
     uvw_1_1_0_4(24, 24, x_turned + 136, y_ + 1, ax_turned + 136, by_ + 1, scratch + 352, scratch + 376,
                 d_x_ + 136, scratch + 64);
 
     /* 3: 16x2e * 1x2e -> 6x0e, uvw, a = sqrt(1/104) */
     uvw_2_2_0(16, x_turned + 208, y_ + 4, ax_turned + 208, by_ + 4, scratch + 224, scratch + 240);
-    cgtp_weights_z(1, 16, 6, 6, w_ + 552, scratch + 224, d_gz_ + 1);
-    cgtp_weights_z(1, 16, 6, 6, cw_ + 552, scratch + 240, d_gz_ + 1);
-    cgtp_weights_w(1, 16, 6, 6, scratch + 224, gz_ + 1, d_w_ + 552);
-    cgtp_weights_p(1, 16, 6, 6, w_ + 552, gz_ + 1, scratch + 352);
-    cgtp_weights_p(1, 16, 6, 6, cw_ + 552, gz_ + 1, scratch + 368);
+    cgtp_weights_columns(1, 16, 6, 6, w_ + 552, scratch + 224, d_gz_ + 1);
+    cgtp_weights_columns(1, 16, 6, 6, cw_ + 552, scratch + 240, d_gz_ + 1);
+    cgtp_weights_outer(1, 16, 6, 6, scratch + 224, gz_ + 1, d_w_ + 552);
+    cgtp_zero(1 * (16), scratch + 352);
+    cgtp_weights_rows(1, 16, 6, 6, w_ + 552, gz_ + 1, scratch + 352);
+    cgtp_zero(1 * (16), scratch + 368);
+    cgtp_weights_rows(1, 16, 6, 6, cw_ + 552, gz_ + 1, scratch + 368);
     uvw_2_2_0_2(16, 16, x_turned + 208, y_ + 4, ax_turned + 208, by_ + 4, scratch + 352, scratch + 368,
                 d_x_ + 208, scratch + 144);
 
     /* 4: 16x2o * 1x2e -> 1x0o, uvw, a = sqrt(1/40) */
     uvw_2_2_0_3(16, x_turned + 288, y_ + 4, ax_turned + 288, by_ + 4, scratch + 224, scratch + 240);
-    cgtp_weights_z(1, 16, 1, 1, w_ + 648, scratch + 224, d_gz_);
-    cgtp_weights_z(1, 16, 1, 1, cw_ + 648, scratch + 240, d_gz_);
-    cgtp_weights_w(1, 16, 1, 1, scratch + 224, gz_, d_w_ + 648);
-    cgtp_weights_p(1, 16, 1, 1, w_ + 648, gz_, scratch + 352);
-    cgtp_weights_p(1, 16, 1, 1, cw_ + 648, gz_, scratch + 368);
+    cgtp_weights_columns(1, 16, 1, 1, w_ + 648, scratch + 224, d_gz_);
+    cgtp_weights_columns(1, 16, 1, 1, cw_ + 648, scratch + 240, d_gz_);
+    cgtp_weights_outer(1, 16, 1, 1, scratch + 224, gz_, d_w_ + 648);
+    cgtp_zero(1 * (16), scratch + 352);
+    cgtp_weights_rows(1, 16, 1, 1, w_ + 648, gz_, scratch + 352);
+    cgtp_zero(1 * (16), scratch + 368);
+    cgtp_weights_rows(1, 16, 1, 1, cw_ + 648, gz_, scratch + 368);
     uvw_2_2_0_4(16, 16, x_turned + 288, y_ + 4, ax_turned + 288, by_ + 4, scratch + 352, scratch + 368,
                 d_x_ + 288, scratch + 144);
 

@@ -105,23 +105,23 @@ static void item_0(const real *x_turned,
 
     /* 0: 64x0e * 1x0e -> 6x0e, uvw, a = sqrt(1/104) */
     uvw_0_0_0(64, x_turned, y_, scratch);
-    cgtp_weights_z(1, 64, 6, 6, w_, scratch, z_ + 1);
+    cgtp_weights_columns(1, 64, 6, 6, w_, scratch, z_ + 1);
 
     /* 1: 24x1e * 1x1o -> 1x0o, uvw, a = sqrt(1/40) */
     uvw_1_1_0(24, x_turned + 64, y_ + 1, scratch);
-    cgtp_weights_z(1, 24, 1, 1, w_ + 384, scratch, z_);
+    cgtp_weights_columns(1, 24, 1, 1, w_ + 384, scratch, z_);
 
     /* 2: 24x1o * 1x1o -> 6x0e, uvw, a = sqrt(1/104) */
     uvw_1_1_0_2(24, x_turned + 136, y_ + 1, scratch);
-    cgtp_weights_z(1, 24, 6, 6, w_ + 408, scratch, z_ + 1);
+    cgtp_weights_columns(1, 24, 6, 6, w_ + 408, scratch, z_ + 1);
 
     /* 3: 16x2e * 1x2e -> 6x0e, uvw, a = sqrt(1/104) */
     uvw_2_2_0(16, x_turned + 208, y_ + 4, scratch);
-    cgtp_weights_z(1, 16, 6, 6, w_ + 552, scratch, z_ + 1);
+    cgtp_weights_columns(1, 16, 6, 6, w_ + 552, scratch, z_ + 1);
 
     /* 4: 16x2o * 1x2e -> 1x0o, uvw, a = sqrt(1/40) */
     uvw_2_2_0_2(16, x_turned + 288, y_ + 4, scratch);
-    cgtp_weights_z(1, 16, 1, 1, w_ + 648, scratch, z_);
+    cgtp_weights_columns(1, 16, 1, 1, w_ + 648, scratch, z_);
     (void)scratch;
 }
 

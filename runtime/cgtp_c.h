@@ -226,48 +226,48 @@ static inline real cgtp_dot(int64_t n, const real *restrict a, const real *restr
     return sum;
 }
 
-/* Products with a block of weights W, n rows (channel b) of m columns (channel c) at stride ld, for d
- * components. Each is written for a d that the compiler knows, so that the loop over c vectorises with the
- * components unrolled inside it. */
-static inline void cgtp_weights_z_d(int d, int64_t n, int64_t m, int64_t ld, const real *restrict w,
-                                    const real *restrict t, real *restrict z)
+/* Products with a block of weights W, n rows of m columns at stride ld, for d components: vectors of rows are [d,n],
+ * vectors of columns [d,m]. Each is written for a d that the compiler knows, so that the loop over columns vectorises with
+ * the components unrolled inside it. */
+static inline void cgtp_weights_columns_d(int d, int64_t n, int64_t m, int64_t ld, const real *restrict w,
+                                          const real *restrict in, real *restrict out)
 {
-    for (int64_t b = 0; b + 4 <= n; b += 4) { /* four rows a sweep: z is read and written less often */
-        const real *restrict w0 = w + b * ld, *restrict w1 = w0 + ld, *restrict w2 = w1 + ld,
+    for (int64_t r = 0; r + 4 <= n; r += 4) { /* four rows a sweep: sums are read and written less often */
+        const real *restrict w0 = w + r * ld, *restrict w1 = w0 + ld, *restrict w2 = w1 + ld,
                              *restrict w3 = w2 + ld;
         for (int k = 0; k < d; k++) {
-            const real *restrict tk = t + k * n + b;
-            const real t0 = tk[0], t1 = tk[1], t2 = tk[2], t3 = tk[3];
-            real *restrict zk = z + k * m;
+            const real *restrict from = in + k * n + r;
+            const real in0 = from[0], in1 = from[1], in2 = from[2], in3 = from[3];
+            real *restrict to = out + k * m;
             for (int64_t c = 0; c < m; c++)
-                zk[c] += t0 * w0[c] + t1 * w1[c] + t2 * w2[c] + t3 * w3[c];
+                to[c] += in0 * w0[c] + in1 * w1[c] + in2 * w2[c] + in3 * w3[c];
         }
     }
     for (int rest = 0; rest < n % 4; rest++) {
-        const int64_t b = n / 4 * 4 + rest;
+        const int64_t r = n / 4 * 4 + rest;
         for (int k = 0; k < d; k++)
             for (int64_t c = 0; c < m; c++)
-                z[k * m + c] += t[k * n + b] * w[b * ld + c];
+                out[k * m + c] += in[k * n + r] * w[r * ld + c];
     }
 }
 
-static inline void cgtp_weights_p_d(int d, int64_t n, int64_t m, int64_t ld, const real *restrict w,
-                                    const real *restrict g, real *restrict p)
+static inline void cgtp_weights_rows_d(int d, int64_t n, int64_t m, int64_t ld, const real *restrict w,
+                                       const real *restrict in, real *restrict out)
 {
-    for (int64_t b = 0; b < n; b++)
+    for (int64_t r = 0; r < n; r++)
         for (int k = 0; k < d; k++)
-            p[k * n + b] = cgtp_dot(m, w + b * ld, g + k * m);
+            out[k * n + r] += cgtp_dot(m, w + r * ld, in + k * m);
 }
 
-static inline void cgtp_weights_w_d(int d, int64_t n, int64_t m, int64_t ld, const real *restrict t,
-                                    const real *restrict g, real *restrict gw)
+static inline void cgtp_weights_outer_d(int d, int64_t n, int64_t m, int64_t ld, const real *restrict in,
+                                        const real *restrict at, real *restrict gw)
 {
-    for (int64_t b = 0; b < n; b++)
+    for (int64_t r = 0; r < n; r++)
         for (int64_t c = 0; c < m; c++) {
-            real sum = gw[b * ld + c];
+            real sum = gw[r * ld + c];
             for (int k = 0; k < d; k++)
-                sum += t[k * n + b] * g[k * m + c];
-            gw[b * ld + c] = sum;
+                sum += in[k * n + r] * at[k * m + c];
+            gw[r * ld + c] = sum;
         }
 }
 
@@ -289,39 +289,45 @@ static inline void cgtp_weights_w_d(int d, int64_t n, int64_t m, int64_t ld, con
         function(d, __VA_ARGS__);                                                                            \
     }
 
-/* z[k,c] += sum_b t[k,b] W[b,c]; t is [d,n], z is [d,m] */
-static inline void cgtp_weights_z(int d, int64_t n, int64_t m, int64_t ld, const real *restrict w,
-                                  const real *restrict t, real *restrict z)
+/* out[k,c] += sum_r in[k,r] W[r,c] */
+static inline void cgtp_weights_columns(int d, int64_t n, int64_t m, int64_t ld, const real *restrict w,
+                                        const real *restrict in, real *restrict out)
 {
-    CGTP_BY_COMPONENTS(cgtp_weights_z_d, n, m, ld, w, t, z)
+    CGTP_BY_COMPONENTS(cgtp_weights_columns_d, n, m, ld, w, in, out)
 }
 
-/* p[k,b] = sum_c W[b,c] g[k,c]; g is [d,m], p is [d,n] */
-static inline void cgtp_weights_p(int d, int64_t n, int64_t m, int64_t ld, const real *restrict w,
-                                  const real *restrict g, real *restrict p)
+/* out[k,r] += sum_c W[r,c] in[k,c] */
+static inline void cgtp_weights_rows(int d, int64_t n, int64_t m, int64_t ld, const real *restrict w,
+                                     const real *restrict in, real *restrict out)
 {
-    CGTP_BY_COMPONENTS(cgtp_weights_p_d, n, m, ld, w, g, p)
+    CGTP_BY_COMPONENTS(cgtp_weights_rows_d, n, m, ld, w, in, out)
 }
 
-/* gW[b,c] += sum_k t[k,b] g[k,c] */
-static inline void cgtp_weights_w(int d, int64_t n, int64_t m, int64_t ld, const real *restrict t,
-                                  const real *restrict g, real *restrict gw)
+/* gW[r,c] += sum_k in[k,r] at[k,c] */
+static inline void cgtp_weights_outer(int d, int64_t n, int64_t m, int64_t ld, const real *restrict in,
+                                      const real *restrict at, real *restrict gw)
 {
-    CGTP_BY_COMPONENTS(cgtp_weights_w_d, n, m, ld, t, g, gw)
+    CGTP_BY_COMPONENTS(cgtp_weights_outer_d, n, m, ld, in, at, gw)
 }
 
-/* Contraction without weights: z[k] += sum_b t[k,b], and back: p[k,b] = g[k] */
-static inline void cgtp_ones_z(int d, int64_t n, const real *restrict t, real *restrict z)
+/* Without weights, for n channels that are summed and m of the sum: out[k,c] += sum_b t[k,b], and back:
+ * p[k,b] = sum_c in[k,c] */
+static inline void cgtp_ones_z(int d, int64_t n, int64_t m, const real *restrict t, real *restrict out)
 {
-    for (int k = 0; k < d; k++)
-        z[k] += cgtp_sum(n, t + k * n);
+    for (int k = 0; k < d; k++) {
+        const real sum = cgtp_sum(n, t + k * n);
+        for (int64_t c = 0; c < m; c++)
+            out[k * m + c] += sum;
+    }
 }
 
-static inline void cgtp_ones_p(int d, int64_t n, const real *restrict g, real *restrict p)
+static inline void cgtp_ones_p(int d, int64_t n, int64_t m, const real *restrict in, real *restrict p)
 {
-    for (int k = 0; k < d; k++)
+    for (int k = 0; k < d; k++) {
+        const real sum = cgtp_sum(m, in + k * m);
         for (int64_t b = 0; b < n; b++)
-            p[k * n + b] = g[k];
+            p[k * n + b] = sum;
+    }
 }
 
 #endif

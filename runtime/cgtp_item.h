@@ -58,92 +58,199 @@ CGTP_DEVICE void cgtp_finish_row(cgtp_compensated row, int64_t n)
         row.sum[i] += row.error[i];
 }
 
-/* Products with a block of weights W: n rows (channel b), m columns (channel c), ld elements a row, d
- * components. Rows z and g of the caller's arrays have element (c, k) at c * channel + k * component; where
- * these are left out, at c * d + k. */
+/* ---- products with a block of weights W, of `rows` rows that begin ld elements apart and of `columns` columns ----
+ *
+ * Vectors of d components belong to rows and columns: component k of vector i is at i * channel + k * component. Lanes
+ * have a column, or a row, each; where there are fewer of these than lanes, several lanes share one. `wide`: the
+ * vectors of the sum are dense, and begin at a multiple of 16 bytes. */
 
-/* z[c,k] += sum_b t[b,k] W[b,c]; lanes share c and k */
-template <typename Row>
-CGTP_DEVICE void cgtp_weights_z(int d, int n, int m, int64_t ld, const real *w, const real *t, Row z,
-                                     int channel, int component)
+/* How many lanes have one each of `left` rows or columns: a power of two. */
+CGTP_DEVICE int cgtp_lanes_for(int left)
 {
-    for (int at = cgtp_lane(); at < m * d; at += CGTP_LANES) {
-        const int c = at / d, k = at % d;
-        real sum = 0;
-        for (int b = 0; b < n; b++)
-            sum += t[b * d + k] * w[b * ld + c];
-        z[c * channel + k * component] += sum;
+    int width = CGTP_LANES;
+    while (width / 2 >= left)
+        width /= 2;
+    return width;
+}
+
+/* The sums of the lanes that share a row or column; `width` lanes have one each. */
+template <int d> CGTP_DEVICE void cgtp_sum_shared(real *sum, int width)
+{
+    for (int mask = width; mask < CGTP_LANES; mask *= 2)
+        CGTP_UNROLL
+    for (int k = 0; k < d; k++)
+        sum[k] += cgtp_shuffle_xor(sum[k], mask);
+}
+
+/* out[k] += sum[k], or =. */
+template <int d, bool adds, typename Row>
+CGTP_DEVICE void cgtp_put_vector(Row out, int component, const real *sum)
+{
+    CGTP_UNROLL
+    for (int k = 0; k < d; k++) {
+        if constexpr (adds)
+            out[k * component] += sum[k];
+        else
+            out[k * component] = sum[k];
     }
-    cgtp_sync_warp();
-}
-template <typename Row>
-CGTP_DEVICE void cgtp_weights_z(int d, int n, int m, int64_t ld, const real *w, const real *t, Row z)
-{
-    cgtp_weights_z(d, n, m, ld, w, t, z, d, 1);
 }
 
-/* p[b,k] = sum_c W[b,c] g[c,k]; lanes share b and k. Rows of an even length begin in few of the banks of shared memory:
- * lanes begin at different places in theirs. */
-CGTP_DEVICE void cgtp_weights_p(int d, int n, int m, int64_t ld, const real *w, const real *g, real *p,
-                                     int channel, int component)
+/* out[c,k] += sum_r in[r,k] W[r,c], or = */
+template <int d, bool wide, bool adds, typename Row>
+CGTP_DEVICE void cgtp_weights_columns(int rows, int columns, int64_t ld, const real *w, const real *in, int channel,
+                                      int component, Row out, int out_channel, int out_component)
 {
-    for (int at = cgtp_lane(); at < n * d; at += CGTP_LANES) {
-        const int b = at / d, k = at % d;
-        real sum = 0;
-        int c = ld % 2 ? 0 : b % m;
-        for (int i = 0; i < m; i++) {
-            sum += w[b * ld + c] * g[c * channel + k * component];
-            c = c + 1 == m ? 0 : c + 1;
+    for (int from = 0; from < columns; from += CGTP_LANES) {
+        const int width = cgtp_lanes_for(columns - from), step = CGTP_LANES / width;
+        const int c = from + cgtp_lane() % width;
+        real sum[d] = {0};
+        int r = cgtp_lane() / width;
+        if (wide && step == 1 && c < columns)
+            CGTP_UNROLL_BY(2)
+        for (; r + CGTP_WIDE <= rows; r += CGTP_WIDE) {
+            real v[CGTP_WIDE * d], f[CGTP_WIDE];
+            cgtp_load<CGTP_WIDE * d>(v, in + r * d);
+            CGTP_UNROLL
+            for (int i = 0; i < CGTP_WIDE; i++)
+                f[i] = w[(r + i) * ld + c];
+            CGTP_UNROLL
+            for (int i = 0; i < CGTP_WIDE * d; i++)
+                sum[i % d] += v[i] * f[i / d];
         }
-        p[at] = sum;
-    }
-    cgtp_sync_warp();
-}
-CGTP_DEVICE void cgtp_weights_p(int d, int n, int m, int64_t ld, const real *w, const real *g, real *p)
-{
-    cgtp_weights_p(d, n, m, ld, w, g, p, d, 1);
-}
-
-/* gW[b,c] += sum_k t[b,k] g[c,k], or = where it is the first summand; lanes share c */
-template <bool first, typename Row>
-CGTP_DEVICE void cgtp_weights_w(int d, int n, int m, int64_t ld, const real *t, const real *g, Row gw,
-                                     int channel, int component)
-{
-    for (int b = 0; b < n; b++)
-        for (int c = cgtp_lane(); c < m; c += CGTP_LANES) {
-            real sum = 0;
+        if (c < columns)
+            CGTP_UNROLL_BY(4)
+        for (; r < rows; r += step) {
+            const real f = w[r * ld + c];
+            CGTP_UNROLL
             for (int k = 0; k < d; k++)
-                sum += t[b * d + k] * g[c * channel + k * component];
-            if constexpr (first)
-                gw[b * ld + c] = sum;
-            else
-                gw[b * ld + c] += sum;
+                sum[k] += in[r * channel + k * component] * f;
         }
-    cgtp_sync_warp();
-}
-template <bool first, typename Row>
-CGTP_DEVICE void cgtp_weights_w(int d, int n, int m, int64_t ld, const real *t, const real *g, Row gw)
-{
-    cgtp_weights_w<first>(d, n, m, ld, t, g, gw, d, 1);
-}
-
-/* Contraction without weights: z[k] += sum_b t[b,k], and back: p[b,k] = g[k] */
-template <typename Row> CGTP_DEVICE void cgtp_ones_z(int d, int n, const real *t, Row z)
-{
-    for (int k = cgtp_lane(); k < d; k += CGTP_LANES) {
-        real sum = 0;
-        for (int b = 0; b < n; b++)
-            sum += t[b * d + k];
-        z[k] += sum;
+        cgtp_sum_shared<d>(sum, width);
+        if (c < columns && cgtp_lane() < width)
+            cgtp_put_vector<d, adds>(out + c * out_channel, out_component, sum);
     }
     cgtp_sync_warp();
 }
 
-CGTP_DEVICE void cgtp_ones_p(int d, int n, const real *g, real *p)
+/* out[r,k] += sum_c W[r,c] in[c,k], or =. Rows of an even length begin in few of the banks of shared memory: lanes
+ * begin at different places in theirs. */
+template <int d, bool wide, bool adds, typename Row>
+CGTP_DEVICE void cgtp_weights_rows(int rows, int columns, int64_t ld, const real *w, const real *in, int channel,
+                                   int component, Row out, int out_channel, int out_component)
 {
-    for (int at = cgtp_lane(); at < n * d; at += CGTP_LANES)
-        p[at] = g[at % d];
+    for (int from = 0; from < rows; from += CGTP_LANES) {
+        const int width = cgtp_lanes_for(rows - from), step = CGTP_LANES / width;
+        const int r = from + cgtp_lane() % width, slice = cgtp_lane() / width;
+        const real *const row = w + r * ld;
+        real sum[d] = {0};
+        int c = slice;
+        if (wide && step == 1 && ld % 2 && r < rows)
+            CGTP_UNROLL_BY(2)
+        for (; c + CGTP_WIDE <= columns; c += CGTP_WIDE) {
+            real v[CGTP_WIDE * d];
+            cgtp_load<CGTP_WIDE * d>(v, in + c * d);
+            CGTP_UNROLL
+            for (int i = 0; i < CGTP_WIDE * d; i++)
+                sum[i % d] += v[i] * row[c + i / d];
+        }
+        const int turns = r < rows && c < columns ? (columns - c + step - 1) / step : 0;
+        int turn = turns && ld % 2 == 0 ? r % turns : 0;
+        CGTP_UNROLL_BY(4)
+        for (int i = 0; i < turns; i++) {
+            const int at = c + (ld % 2 ? i : turn) * step;
+            const real f = row[at];
+            CGTP_UNROLL
+            for (int k = 0; k < d; k++)
+                sum[k] += f * in[at * channel + k * component];
+            turn = turn + 1 == turns ? 0 : turn + 1;
+        }
+        cgtp_sum_shared<d>(sum, width);
+        if (r < rows && cgtp_lane() < width)
+            cgtp_put_vector<d, adds>(out + r * out_channel, out_component, sum);
+    }
     cgtp_sync_warp();
+}
+
+/* gW[r,c] += sum_k in[r,k] at[c,k], or =; wide: of in */
+template <int d, bool wide, bool adds, typename Row>
+CGTP_DEVICE void cgtp_weights_outer(int rows, int columns, int64_t ld, const real *in, int channel, int component,
+                                    const real *at, int at_channel, int at_component, Row gw)
+{
+    for (int from = 0; from < columns; from += CGTP_LANES) {
+        const int width = cgtp_lanes_for(columns - from), step = CGTP_LANES / width;
+        const int c = from + cgtp_lane() % width;
+        if (c >= columns)
+            continue;
+        real v[d];
+        CGTP_UNROLL
+        for (int k = 0; k < d; k++)
+            v[k] = at[c * at_channel + k * at_component];
+        int r = cgtp_lane() / width;
+        if (wide && step == 1)
+            CGTP_UNROLL_BY(2)
+        for (; r + CGTP_WIDE <= rows; r += CGTP_WIDE) {
+            real some[CGTP_WIDE * d], sum[CGTP_WIDE] = {0};
+            cgtp_load<CGTP_WIDE * d>(some, in + r * d);
+            CGTP_UNROLL
+            for (int i = 0; i < CGTP_WIDE * d; i++)
+                sum[i / d] += some[i] * v[i % d];
+            CGTP_UNROLL
+            for (int i = 0; i < CGTP_WIDE; i++)
+                cgtp_put_vector<1, adds>(gw + (r + i) * ld + c, 1, sum + i);
+        }
+        for (; r < rows; r += step) {
+            real sum = 0;
+            CGTP_UNROLL
+            for (int k = 0; k < d; k++)
+                sum += in[r * channel + k * component] * v[k];
+            cgtp_put_vector<1, adds>(gw + r * ld + c, 1, &sum);
+        }
+    }
+    cgtp_sync_warp();
+}
+
+/* Without weights, for n channels that are summed, and m of the sum: out[c,k] += sum_b t[b,k], and back:
+ * p[b,k] = sum_c in[c,k] */
+template <int d, typename Row>
+CGTP_DEVICE void cgtp_ones_z(int n, int m, const real *t, Row out, int channel, int component)
+{
+    for (int k = 0; k < d; k++) {
+        real sum = 0;
+        for (int b = cgtp_lane(); b < n; b += CGTP_LANES)
+            sum += t[b * d + k];
+        sum = cgtp_sum_lanes(sum);
+        for (int c = cgtp_lane(); c < m; c += CGTP_LANES)
+            out[c * channel + k * component] += sum;
+    }
+    cgtp_sync_warp();
+}
+template <int d> CGTP_DEVICE void cgtp_ones_p(int n, int m, const real *in, int channel, int component, real *p)
+{
+    for (int k = 0; k < d; k++) {
+        real sum = 0;
+        for (int c = cgtp_lane(); c < m; c += CGTP_LANES)
+            sum += in[c * channel + k * component];
+        sum = cgtp_sum_lanes(sum);
+        for (int b = cgtp_lane(); b < n; b += CGTP_LANES)
+            p[b * d + k] = sum;
+    }
+    cgtp_sync_warp();
+}
+
+/* ---- sums over lanes, added to a row ---- */
+
+/* to[i * component] += the sum of value[i] over the lanes, for i < n. */
+template <int n, typename Row> CGTP_DEVICE void cgtp_add_sums(Row to, int component, const real (&value)[n])
+{
+    constexpr int width = cgtp_sums_length(n);
+    real sum[width];
+    CGTP_UNROLL
+    for (int i = 0; i < width; i++)
+        sum[i] = i < n ? value[i < n ? i : 0] : 0;
+    cgtp_sums<width>(sum);
+    const int index = cgtp_sums_index<width>();
+    if (cgtp_lane() < width && index < n)
+        to[index * component] += sum[0];
 }
 
 /* ---- channels of a thread: v of z, with d components ---- */

@@ -125,7 +125,9 @@ def item_operations(text, functions):
                 elif name.startswith('cgtp_weights'):
                     total[0] += numbers[0] * numbers[1] * numbers[2]
                 elif name == 'cgtp_ones_z':
-                    total[2] += numbers[0] * numbers[1]
+                    total[2] += numbers[0] * (numbers[1] - 1 + numbers[2])
+                elif name == 'cgtp_ones_p':
+                    total[2] += numbers[0] * (numbers[2] - 1)
     return total
 
 

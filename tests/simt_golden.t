@@ -20,7 +20,7 @@ gemm='tests/simt/specs/gemm_wide.yaml tests/simt/specs/gemm_large.yaml'
 paired_graphs='tests/simt/specs/paired_nodes.yaml tests/simt/specs/paired_pairs.yaml'
 paired="$paired_graphs tests/simt/specs/paired_mixed.yaml"
 staged='tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_mixed.yaml tests/simt/specs/staged_shared.yaml'
-staged="$staged tests/simt/specs/staged_several.yaml tests/simt/specs/staged_channels.yaml"
+staged="$staged tests/simt/specs/staged_several.yaml tests/simt/specs/staged_channels.yaml tests/simt/specs/staged_blocks.yaml"
 only="-e '/uvw/d'" # paths that are done by rows alone
 graph="-e 's/^instructions:/index: {x: sender, z: receiver}\n&/'"
 odd_pairs="-e 's/36x/35x/g' -e 's/8x2e/7x2e/g' -e 's/z: item/z: receiver/'" # rows of nodes of an odd length
@@ -47,6 +47,8 @@ if [ "$TEST_ALL" ]; then
     check_kernels staged_several_parts "sed -e '\$atune: {sm_90: {parts: 4}}'" tests/simt/specs/staged_several.yaml \
         sizes paths
     check_kernels staged_channels "sed $graph $only" tests/simt/specs/staged_channels.yaml sizes paths
+    check_kernels staged_blocks "sed $graph" tests/simt/specs/staged_blocks.yaml sizes paths
+    check_kernels blocks_general "sed -e '\$atune: {sm_90: {evaluation: general}}'" tests/simt/specs/staged_blocks.yaml paths
     check_kernels staged_odd "sed $graph -e 's/12x0e/13x0e/'" tests/simt/specs/staged_several.yaml sizes paths
     check_kernels paired_odd "sed $odd_pairs" tests/simt/specs/paired_nodes.yaml sizes paths
     check_kernels staged_double_atomic "sed $double $atomic" \
@@ -110,6 +112,7 @@ else
     for name in uvv_1 uuw_0 ultvw_0 uvultv_1 uvultv_noweight; do divided="$divided tests/golden/g_mode_$name.yaml"; done
     check_kernels sample_divided "$single $three -e '\$atune: {sm_90: {evaluation: staged, warps: 16}}'" \
         "$divided tests/golden/g_mixed_modes.yaml" problems=tests/golden golden sizes
+    check_kernels sample_staged_blocks "sed -e 's/^kernels: .*/kernels: [backward]/'" tests/simt/specs/staged_blocks.yaml paths
     check_kernels sample_staged_channels "sed $three" tests/simt/specs/staged_channels.yaml sizes
     check_kernels sample_staged_channels_graph "$irmul $three $graph $only" tests/simt/specs/staged_channels.yaml paths
     check_kernels sample_staged_several "$irmul $three" tests/simt/specs/staged_several.yaml sizes

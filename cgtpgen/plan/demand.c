@@ -5,7 +5,7 @@
 
 static enum role role_of(const struct variant *v, enum slot s)
 {
-    return s == SLOT_W ? ROLE_W : s == SLOT_G ? ROLE_G : s == v->a ? ROLE_A : ROLE_B;
+    return s == SLOT_W ? ROLE_W : s == v->g ? ROLE_G : s == v->a ? ROLE_A : ROLE_B;
 }
 
 /* Terms of the kernel's output o that path p takes part in, in roles. */
@@ -165,6 +165,7 @@ static int variant_of(struct arena *a, const struct problem *problem, const stru
     if (!e->matrix)
         return -1;
     struct variant v = {.a = e->a,
+                        .g = e->g,
                         .elementwise = e->elementwise,
                         .contracted = e->contracted,
                         .weighted = e->path->weighted,
@@ -173,7 +174,7 @@ static int variant_of(struct arena *a, const struct problem *problem, const stru
                         .weight_strided = e->weight_strided};
     for (int i = 0; i < d->variants; i++) {
         const struct variant *w = &d->variant[i];
-        if (w->a == v.a && w->elementwise == v.elementwise && w->contracted == v.contracted &&
+        if (w->a == v.a && w->g == v.g && w->elementwise == v.elementwise && w->contracted == v.contracted &&
             w->weighted == v.weighted && w->wide == v.wide && w->strided == v.strided &&
             w->weight_strided == v.weight_strided)
             return i;
@@ -188,20 +189,21 @@ static int variant_of(struct arena *a, const struct problem *problem, const stru
 }
 
 /* Adds what a path takes for an item: its code for each channel of A, with all channels of B; the products
- * with rows of weights, a multiply-add for each weight, or an addition where there are none. */
+ * with the block of weights, a multiply-add for each weight, or where there are none sums over channels. */
 static void add_work(struct operations *sum, const struct variant *v, const struct path_plan *e,
                      struct path_code code)
 {
     const struct code *both[] = {code.product, code.tensor};
     double a = path_channels_a(e), b = path_channels_b(e);
     double items = e->pairs ? a - 1 : a, channels = items * (e->pairs ? b / 2 : b); /* pairs: of a < b */
-    double component = channels * e->matrix->columns;
+    const double g = path_channels_g(e), block = channels * g * e->matrix->columns;
     for (int i = 0; i < v->ws; i++)
-        sum->fma += component * e->path->mul_z * v->w[i].parts;
+        sum->fma += block * v->w[i].parts;
     for (int i = 0; i < v->zs; i++)
-        *(v->z[i].w < 0 ? &sum->add : &sum->fma) += component * (v->z[i].w < 0 ? 1 : e->path->mul_z);
+        *(v->z[i].w < 0 ? &sum->add : &sum->fma) +=
+            v->z[i].w < 0 ? (channels - 1 + g) * e->matrix->columns : block;
     for (int i = 0; i < v->ps; i++)
-        sum->fma += v->p[i].w < 0 ? 0 : component * e->path->mul_z;
+        *(v->p[i].w < 0 ? &sum->add : &sum->fma) += v->p[i].w < 0 ? (g - 1) * e->matrix->columns : block;
     for (int i = 0; i < 2; i++)
         if (both[i]) {
             operations_add(sum, both[i]->channel, channels);

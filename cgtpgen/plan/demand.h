@@ -7,8 +7,7 @@
 #include "plan/codes.h"
 #include "plan/plan.h"
 
-/* z output += W^T T: kernel output, kernel input (weights; -1: all one, and z has one channel), number of the
- * T vector. */
+/* G output += W^T T: kernel output, kernel input (weights; -1: all one), number of the T vector. */
 struct contract_z {
     int output, w, t;
 };
@@ -28,10 +27,10 @@ struct contract_p {
 
 /* One way of computing a path; shared by all paths that are alike. */
 struct variant {
-    enum slot a;
+    enum slot a, g;
     bool elementwise, contracted, weighted, wide, strided, weight_strided;
     const struct recipe
-        *product; /* diagonal: everything; contracted: outputs of x and y, from P; NULL: nothing to do */
+        *product; /* diagonal: everything; contracted: outputs of A and B, from P; NULL: nothing to do */
     /* contracted only: */
     const struct recipe *tensor; /* the T vectors; NULL: none */
     int ts, ps, zs, ws;

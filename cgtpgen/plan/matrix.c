@@ -171,15 +171,15 @@ static struct linear_form *cells_of(struct arena *a, const struct matrix *m, con
                                     struct surd scale)
 {
     int cells = m->rows * m->columns;
-    bool a_is_y = m->a == SLOT_Y;
     struct linear_form *cell = NEW_ARRAY(a, struct linear_form, cells);
     /* Entries come sorted by (i, j, k), so within a cell the index of A ascends. */
     for (int pass = 0; pass < 2; pass++) {
         for (int e = 0; e < cg->n; e++) {
             const struct cg_entry *c = &cg->entry[e];
-            struct linear_form *f = &cell[(a_is_y ? c->i : c->j) * m->columns + c->k];
+            const int at[SLOT_COUNT] = {[SLOT_X] = c->i, [SLOT_Y] = c->j, [SLOT_G] = c->k};
+            struct linear_form *f = &cell[at[m->b] * m->columns + at[m->g]];
             if (pass == 1) {
-                f->index[f->terms] = a_is_y ? c->j : c->i;
+                f->index[f->terms] = at[m->a];
                 f->coefficient[f->terms] = surd_is_one(scale) ? c->value : surd_mul(a, scale, c->value);
             }
             f->terms++;
@@ -193,21 +193,23 @@ static struct linear_form *cells_of(struct arena *a, const struct matrix *m, con
     return cell;
 }
 
-static struct matrix *build(struct matrices *all, const struct path *p, enum slot slot_a, bool scaled)
+static struct matrix *build(struct matrices *all, const struct path *p, enum slot slot_a, enum slot g,
+                            bool scaled)
 {
     struct arena *a = all->arena;
-    bool a_is_y = slot_a == SLOT_Y;
+    const enum slot b = g != SLOT_G ? SLOT_G : slot_a == SLOT_Y ? SLOT_X : SLOT_Y;
     struct matrix *m = NEW(a, struct matrix);
     *m = (struct matrix){
         .l1 = p->l1,
         .l2 = p->l2,
         .l3 = p->l3,
         .a = slot_a,
-        .b = a_is_y ? SLOT_X : SLOT_Y,
+        .b = b,
+        .g = g,
         .scale = p->coefficient,
-        .rows = 2 * (a_is_y ? p->l1 : p->l2) + 1,
-        .columns = 2 * p->l3 + 1,
-        .depth = 2 * (a_is_y ? p->l2 : p->l1) + 1,
+        .rows = 2 * path_degree(p, b) + 1,
+        .columns = 2 * path_degree(p, g) + 1,
+        .depth = 2 * path_degree(p, slot_a) + 1,
     };
     int cells = m->rows * m->columns;
     m->entry = NEW_ARRAY(a, int, cells);
@@ -222,28 +224,29 @@ static struct matrix *build(struct matrices *all, const struct path *p, enum slo
     return m;
 }
 
-static const struct matrix *find(struct matrices *all, const struct path *p, enum slot a, bool scaled)
+static const struct matrix *find(struct matrices *all, const struct path *p, enum slot a, enum slot g,
+                                 bool scaled)
 {
-    const int kind[] = {p->l1, p->l2, p->l3, (int)a, scaled};
+    const int kind[] = {p->l1, p->l2, p->l3, (int)a, (int)g, scaled};
     uint32_t key = hash_bytes(surd_hash(p->coefficient), kind, sizeof kind);
     for (int i = hash_first(&all->hash, key); i >= 0; i = hash_next(&all->hash, i)) {
         const struct matrix *m = all->matrix[i];
-        const int other[] = {m->l1, m->l2, m->l3, (int)m->a, m->column != NULL};
+        const int other[] = {m->l1, m->l2, m->l3, (int)m->a, (int)m->g, m->column != NULL};
         if (!memcmp(other, kind, sizeof kind) && surd_equal(m->scale, p->coefficient))
             return m;
     }
     all->hash.arena = all->arena;
     hash_add(&all->hash, key);
     all->matrix = arena_grow(all->arena, all->matrix, all->n, &all->capacity, sizeof(struct matrix *));
-    return all->matrix[all->n++] = build(all, p, a, scaled);
+    return all->matrix[all->n++] = build(all, p, a, g, scaled);
 }
 
-const struct matrix *matrix_of(struct matrices *all, const struct path *p, enum slot a)
+const struct matrix *matrix_of(struct matrices *all, const struct path *p, enum slot a, enum slot g)
 {
-    return find(all, p, a, false);
+    return find(all, p, a, g, false);
 }
 
 const struct matrix *matrix_scaled(struct matrices *all, const struct path *p, enum slot a)
 {
-    return find(all, p, a, true);
+    return find(all, p, a, SLOT_G, true);
 }

@@ -1,7 +1,7 @@
 /* matrix.h - a path's CG tensor as a matrix of linear forms of one operand.
  *
  * With one channel of operand A (x or y) held fixed, a path is the matrix M[r,k] = a_p sum_j C[i,j,k] A[j]
- * applied to the other operand B: (2 l_B + 1) x (2 l3 + 1) entries, each plus or minus one of few distinct
+ * applied to operand B: (2 l_B + 1) x (2 l_G + 1) entries, each plus or minus one of few distinct
  * linear forms of A. The forms are compared exactly, up to sign, so each is computed once and every entry
  * costs one multiply-add.
  */
@@ -21,10 +21,10 @@ struct linear_form {
 
 struct matrix {
     int l1, l2, l3;
-    enum slot a, b;      /* which of x, y is A and which is B */
+    enum slot a, b, g;   /* which of x, y and z is A, B, G */
     struct surd scale;   /* a_p */
     struct surd *column; /* scaled: M[r,k] = column[k] * entry; NULL: the forms hold the whole coefficient */
-    int rows, columns;   /* 2 l_B + 1, 2 l3 + 1 */
+    int rows, columns;   /* 2 l_B + 1, 2 l_G + 1 */
     int depth;           /* 2 l_A + 1 */
     int forms, form_terms; /* distinct forms, and their terms together */
     struct linear_form *form;
@@ -42,11 +42,11 @@ struct matrices {
     struct root *root; /* values of coefficients that were met; NULL: none */
 };
 
-/* The matrix of path p (coefficient not zero) with A standing in slot a. */
-const struct matrix *matrix_of(struct matrices *, const struct path *p, enum slot a);
+/* The matrix of path p (coefficient not zero) with A standing in slot a, G in slot g. */
+const struct matrix *matrix_of(struct matrices *, const struct path *p, enum slot a, enum slot g);
 
 /* The same with a factor taken out of each column, so chosen that the forms cost least: for code that can
- * apply the factors once (to sums over many items), not once an item. */
+ * apply the factors once (to sums over many items), not once an item. G is z. */
 const struct matrix *matrix_scaled(struct matrices *, const struct path *p, enum slot a);
 
 #endif

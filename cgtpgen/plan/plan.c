@@ -4,32 +4,42 @@
 static struct path_plan plan_path(struct matrices *matrices, const struct path *p)
 {
     const struct mode_row *m = &mode_table[p->mode];
-    struct path_plan e = {.path = p, .a = m->longest && p->mul_x < p->mul_y ? SLOT_X : m->a};
-    e.b = e.a == SLOT_Y ? SLOT_X : SLOT_Y;
+    struct path_plan e = {.path = p, .a = m->longest && p->mul_x < p->mul_y ? SLOT_X : m->a, .g = m->g};
+    e.b = e.g != SLOT_G ? SLOT_G : e.a == SLOT_Y ? SLOT_X : SLOT_Y;
     e.pairs = m->inputs[0] == AXIS_PAIRS;
-    e.elementwise = mode_ties_inputs(m) && !e.pairs;
-    e.contracted = m->z[0] == AXIS_W;
+    e.elementwise = e.b == SLOT_G || (mode_ties_inputs(m) && !e.pairs);
+    e.contracted = m->z[0] == AXIS_W || e.g != SLOT_G;
     e.strided = e.pairs || m->z[1] != AXIS_NONE;
     e.weight_strided = !e.contracted && path_weight_step(p, e.b) > 1;
     bool channels = p->mul_x && p->mul_y && p->mul_z && !(e.pairs && p->mul_x < 2);
     if (channels && p->coefficient.sign)
-        e.matrix = matrix_of(matrices, p, e.a);
+        e.matrix = matrix_of(matrices, p, e.a, e.g);
     return e;
 }
 
 int path_channels_a(const struct path_plan *e)
 {
-    return e->elementwise ? 1 : e->a == SLOT_X ? e->path->mul_x : e->path->mul_y;
+    return e->elementwise ? 1 : path_mul(e->path, e->a);
 }
 
 int path_channels_b(const struct path_plan *e)
 {
-    return e->b == SLOT_X ? e->path->mul_x : e->path->mul_y;
+    return path_mul(e->path, e->b);
+}
+
+int path_channels_g(const struct path_plan *e)
+{
+    return path_mul(e->path, e->g);
+}
+
+bool path_weights_turned(const struct path_plan *e)
+{
+    return e->g != SLOT_G;
 }
 
 int64_t path_weight_rows(const struct path_plan *e)
 {
-    return path_weight_step(e->path, e->b);
+    return path_weight_step(e->path, path_weights_turned(e) ? e->g : e->b);
 }
 
 const struct operand *kernel_input(const struct kernel_plan *k, int input)

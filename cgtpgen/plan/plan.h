@@ -2,9 +2,10 @@
  * that each kernel moves. Const once plan_build has returned.
  *
  * A path works in roles. Operand A (x or y) supplies the matrix M (matrix.h), one channel at a time; channels
- * of the other operand B are the vector dimension. Elementwise paths (u tied to v) have M by channel.
- * Contracted paths (a third index w) go through a tensor T[k,b], M applied to B, and products of T with rows
- * of weights.
+ * of operand B are the vector dimension. Elementwise paths (A tied to B) have M by channel. The third, G, is
+ * z, but x of uvv. Contracted paths, whose weights connect channels of G with those of the others (w of uvw,
+ * u of uvv), go through a tensor T[k,b], M applied to B, and products of T with the block of weights; the
+ * derivative of what G stands for is then P, the product of G with that block.
  *
  * What is to be computed for some outputs and paths is a demand (demand.h); how, a schedule (schedule/).
  */
@@ -17,9 +18,9 @@
 
 struct path_plan {
     const struct path *path;
-    enum slot a, b;      /* roles of x and y */
+    enum slot a, b, g;   /* roles of x, y and z */
     bool elementwise;    /* channels of A and B are tied */
-    bool contracted;     /* weights connect channels of the product with channels of z */
+    bool contracted;     /* weights connect channels of the product with channels of G */
     bool pairs;          /* channels b > a only (u<v) */
     bool strided;        /* B and G are parts of longer rows of channels (uvuv, u<v) */
     bool weight_strided; /* weights of neighbouring channels are not neighbours (uvu with mul_y > 1) */
@@ -30,8 +31,13 @@ struct path_plan {
 int path_channels_a(const struct path_plan *);
 int path_channels_b(const struct path_plan *);
 
-/* Elements from one row of weights (channel of B) to the next in a contracted path. */
+/* Channels of G. */
+int path_channels_g(const struct path_plan *);
+
+/* The block of weights of a contracted path: elements from one of its rows to the next. Rows are channels of
+ * B, or of G where those of B are neighbours in it. */
 int64_t path_weight_rows(const struct path_plan *);
+bool path_weights_turned(const struct path_plan *);
 
 /* Paths that read one segment of x, which is brought in once for all of them. */
 struct path_group {

@@ -172,7 +172,9 @@ int path_weight_shape(const struct path *p, int shape[3])
 
 int64_t path_weight_step(const struct path *p, enum slot s)
 {
-    const enum axis *axis = mode_table[p->mode].weights, own = s == SLOT_X ? AXIS_U : AXIS_V;
+    const enum axis *axis = mode_table[p->mode].weights, own = s == SLOT_X   ? AXIS_U
+                                                               : s == SLOT_Y ? AXIS_V
+                                                                             : mode_table[p->mode].z[0];
     int i = 0;
     while (i < AXES_MOST && axis[i] != own && axis[i] != AXIS_PAIRS)
         i++;
@@ -182,6 +184,16 @@ int64_t path_weight_step(const struct path *p, enum slot s)
     for (i++; i < AXES_MOST; i++)
         step *= extent(p, axis[i]);
     return step;
+}
+
+int path_mul(const struct path *p, enum slot s)
+{
+    return s == SLOT_X ? p->mul_x : s == SLOT_Y ? p->mul_y : p->mul_z;
+}
+
+int path_degree(const struct path *p, enum slot s)
+{
+    return s == SLOT_X ? p->l1 : s == SLOT_Y ? p->l2 : p->l3;
 }
 
 /* e3nn's num_elements: how many products x y are summed into one output channel. */

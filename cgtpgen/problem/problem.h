@@ -53,8 +53,12 @@ const struct irreps *slot_irreps(const struct problem *, enum slot);
 /* Shape of a path's weight block as e3nn's: (u,v,w) for uvw, (u,v) ...; returns the rank 1..3. */
 int path_weight_shape(const struct path *, int shape[3]);
 
-/* Elements of the weight block from one channel of x or y, or one pair of them, to the next; 0 where weights
- * do not depend on the channel. */
+/* Elements of the weight block from one channel of x, y or z, or one pair of channels, to the next; 0 where
+ * weights do not depend on the channel. */
 int64_t path_weight_step(const struct path *, enum slot);
+
+/* The path's multiplicity, degree in slot x, y or g. */
+int path_mul(const struct path *, enum slot);
+int path_degree(const struct path *, enum slot);
 
 #endif

@@ -137,16 +137,25 @@ static void emit_function(struct writer *c, const struct product_function *f)
     p.indent = 8;
     code_print_channel(&p);
     text_printf(out, "    }\n");
-    for (int o = 0; o < r->outputs; o++)
-        for (int j = 0; j < m->depth && r->output[o].role == ROLE_A && !f->elementwise; j++)
-            text_printf(
-                out, "    %sc%d = cgtp_sum_lanes(%sc%d);\n    if (cgtp_lane() == 0)\n        %s += %sc%d;\n",
-                r->output[o].name, j, r->output[o].name, j, of_a(c, r->output[o].name, j), r->output[o].name,
-                j);
+    for (int o = 0; o < r->outputs; o++) {
+        if (r->output[o].role != ROLE_A || f->elementwise)
+            continue;
+        text_printf(out, "    cgtp_add_sums<%d>(%s, %s, {", m->depth, r->output[o].name,
+                    f->apart[ROLE_A] ? step_name[ROLE_A] : "1");
+        for (int j = 0; j < m->depth; j++)
+            text_printf(out, "%s%sc%d", j ? ", " : "", r->output[o].name, j);
+        text_printf(out, "});\n");
+    }
     text_printf(out, "    cgtp_sync_warp();\n}\n\n");
 }
 
 /* ---- one item ---- */
+
+/* Elements from one vector of T or P to the next: they begin at multiples of 16 bytes. */
+static int64_t vector_length(const struct path_plan *e)
+{
+    return ((int64_t)e->matrix->columns * path_channels_b(e) + 3) / 4 * 4;
+}
 
 /* Where the path's part of a kernel's input, of its output begins. */
 static const char *input_address(struct source *w, const struct path_plan *e, enum role role, int input)
@@ -174,7 +183,7 @@ static void call_product(struct writer *c, int indent, const struct path_plan *e
     }
     const struct product_function *f = product_function_for(c->w->functions, r, e, e->matrix, 0, apart);
     const char **argument = NEW_ARRAY(a, const char *, r->inputs + r->outputs + 2 + ROLE_COUNT);
-    int64_t vector = (int64_t)e->matrix->columns * path_channels_b(e);
+    int64_t vector = vector_length(e);
     int count = 0, ts = w->demand->variant[w->demand->variant_of[e->path->number]].ts;
     argument[count++] = n;
     if (f->weight_strided)
@@ -201,58 +210,98 @@ static void call_product(struct writer *c, int indent, const struct path_plan *e
     emit_call(c->out, indent, f->name, count, argument);
 }
 
-/* Calls a product with weights; its components of a kernel's array, in the order of that. */
-static void call_weights(struct writer *c, int indent, const char *function, int n, const char **argument,
-                         const struct operand *array, const struct path *p)
+/* Arguments that say where vectors are: T or P, a kernel's array. */
+static const char *dense_vectors(struct writer *c, const struct path_plan *e, const char *at)
 {
-    const struct operand_block *b = operand_block_of(array, p);
-    if (block_is_apart(b)) {
-        argument[n++] = arena_printf(c->w->arena, "%lld", (long long)b->channel);
-        argument[n++] = arena_printf(c->w->arena, "%lld", (long long)b->component);
-    }
-    emit_call(c->out, indent, function, n, argument);
+    return arena_printf(c->w->arena, "%s, %d, 1", at, e->matrix->columns);
 }
 
-/* Products with the path's weights: z from T, P from gradients of z, gradients of weights from T, which may
- * take the place of the weights that the others read. */
+static const char *array_vectors(struct writer *c, const struct path_plan *e, bool output, int number)
+{
+    struct source *w = c->w;
+    const struct kernel_plan *k = w->kernel->kernel;
+    const struct operand_block *b =
+        operand_block_of(output ? kernel_output(k, number) : kernel_input(k, number), e->path);
+    return arena_printf(w->arena, "%s, %lld, %lld",
+                        output ? output_address(w, e, ROLE_G, number) : input_address(w, e, ROLE_G, number),
+                        (long long)b->channel, (long long)b->component);
+}
+
+/* The path's products with its block of weights. Where this has channels of B in columns, rows and columns
+ * change places. */
+struct contraction {
+    struct writer *c;
+    const struct path_plan *e;
+    int indent;
+    const char *size; /* rows, columns, distance of rows */
+};
+
+/* Sums of vectors over rows or columns, by weights: into those of the other. dense: of T. */
+static void sum_vectors(const struct contraction *q, bool over_rows, bool dense, bool adds,
+                        const char *weights, const char *from, const char *to)
+{
+    struct arena *a = q->c->w->arena;
+    const char *name = arena_printf(a, "cgtp_weights_%s<%d, %s, %s>", over_rows ? "columns" : "rows",
+                                    q->e->matrix->columns, dense ? "true" : "false", adds ? "true" : "false");
+    emit_call(q->c->out, q->indent, name, 4, (const char *[]){q->size, weights, from, to});
+}
+
+static void emit_weighted(const struct contraction *q, const struct variant *v)
+{
+    struct writer *c = q->c;
+    struct source *w = c->w;
+    const struct path_plan *e = q->e;
+    const bool turned = path_weights_turned(e);
+    const int64_t vector = vector_length(e);
+    for (int i = 0; i < v->zs; i++)
+        if (v->z[i].w >= 0)
+            sum_vectors(q, !turned, true, true, input_address(w, e, ROLE_W, v->z[i].w),
+                        dense_vectors(c, e, plus_offset(w->arena, "scratch", v->z[i].t * vector)),
+                        array_vectors(c, e, true, v->z[i].output));
+    for (int i = 0; i < v->ps; i++)
+        if (v->p[i].w >= 0)
+            sum_vectors(q, turned, false, false, input_address(w, e, ROLE_W, v->p[i].w),
+                        array_vectors(c, e, false, v->p[i].g),
+                        dense_vectors(c, e, plus_offset(w->arena, "scratch", (v->ts + i) * vector)));
+    for (int i = 0; i < v->ws; i++)
+        for (int part = 0; part < v->w[i].parts; part++) {
+            const bool first =
+                part == 0 && kernel_output(w->kernel->kernel, v->w[i].output)->index == INDEX_ITEM;
+            const char *t =
+                dense_vectors(c, e, plus_offset(w->arena, "scratch", v->w[i].part[part].t * vector));
+            const char *g = array_vectors(c, e, false, v->w[i].part[part].g);
+            const char *name = arena_printf(w->arena, "cgtp_weights_outer<%d, %s, %s>", e->matrix->columns,
+                                            turned ? "false" : "true", first ? "false" : "true");
+            emit_call(c->out, q->indent, name, 4,
+                      (const char *[]){q->size, turned ? g : t, turned ? t : g,
+                                       output_address(w, e, ROLE_W, v->w[i].output)});
+        }
+}
+
+/* G from T, P from G, gradients of weights from T, which may take the place of the weights that the others
+ * read. */
 static void emit_contractions(struct writer *c, int indent, const struct path_plan *e,
                               const struct variant *v, const char *n)
 {
-    struct source *w = c->w;
-    struct arena *a = w->arena;
-    const struct kernel_plan *k = w->kernel->kernel;
-    int64_t vector = (int64_t)e->matrix->columns * path_channels_b(e);
-    const char *d = arena_printf(a, "%d", e->matrix->columns), *m = arena_printf(a, "%d", e->path->mul_z);
-    const char *ld = arena_printf(a, "%lld", (long long)path_weight_rows(e));
-    for (int i = 0; i < v->zs; i++) {
-        const char *t = plus_offset(a, "scratch", v->z[i].t * vector);
-        const char *z = output_address(w, e, ROLE_G, v->z[i].output);
-        if (v->z[i].w < 0) /* no weights: sums over the channels, to the only one of z */
-            emit_call(c->out, indent, "cgtp_ones_z", 4, (const char *[]){d, n, t, z});
-        else
-            call_weights(c, indent, "cgtp_weights_z", 7,
-                         (const char *[9]){d, n, m, ld, input_address(w, e, ROLE_W, v->z[i].w), t, z},
-                         kernel_output(k, v->z[i].output), e->path);
-    }
-    for (int i = 0; i < v->ps; i++) {
-        const char *p = plus_offset(a, "scratch", (v->ts + i) * vector);
-        const char *g = input_address(w, e, ROLE_G, v->p[i].g);
+    struct arena *a = c->w->arena;
+    const int64_t vector = vector_length(e);
+    const int d = e->matrix->columns;
+    const char *m = arena_printf(a, "%d", path_channels_g(e));
+    const bool turned = path_weights_turned(e);
+    const struct contraction q = {
+        c, e, indent,
+        arena_printf(a, "%s, %s, %lld", turned ? m : n, turned ? n : m, (long long)path_weight_rows(e))};
+    for (int i = 0; i < v->zs; i++)
+        if (v->z[i].w < 0)
+            emit_call(c->out, indent, arena_printf(a, "cgtp_ones_z<%d>", d), 4,
+                      (const char *[]){n, m, plus_offset(a, "scratch", v->z[i].t * vector),
+                                       array_vectors(c, e, true, v->z[i].output)});
+    for (int i = 0; i < v->ps; i++)
         if (v->p[i].w < 0)
-            emit_call(c->out, indent, "cgtp_ones_p", 4, (const char *[]){d, n, g, p});
-        else
-            call_weights(c, indent, "cgtp_weights_p", 7,
-                         (const char *[9]){d, n, m, ld, input_address(w, e, ROLE_W, v->p[i].w), g, p},
-                         kernel_input(k, v->p[i].g), e->path);
-    }
-    for (int i = 0; i < v->ws; i++)
-        for (int part = 0; part < v->w[i].parts; part++) {
-            const char *t = plus_offset(a, "scratch", v->w[i].part[part].t * vector);
-            const char *g = input_address(w, e, ROLE_G, v->w[i].part[part].g);
-            const bool first = part == 0 && kernel_output(k, v->w[i].output)->index == INDEX_ITEM;
-            call_weights(c, indent, first ? "cgtp_weights_w<true>" : "cgtp_weights_w<false>", 7,
-                         (const char *[9]){d, n, m, ld, t, g, output_address(w, e, ROLE_W, v->w[i].output)},
-                         kernel_input(k, v->w[i].part[part].g), e->path);
-        }
+            emit_call(c->out, indent, arena_printf(a, "cgtp_ones_p<%d>", d), 4,
+                      (const char *[]){n, m, array_vectors(c, e, false, v->p[i].g),
+                                       plus_offset(a, "scratch", (v->ts + i) * vector)});
+    emit_weighted(&q, v);
 }
 
 static void emit_path(struct writer *c, int number)
@@ -318,7 +367,7 @@ int64_t item_scratch(const struct demand *d, const bool *takes)
             continue;
         const struct variant *v = &d->variant[d->variant_of[i]];
         const struct path_plan *e = &d->plan->path[i];
-        int64_t need = (int64_t)(v->ts + v->ps) * e->matrix->columns * path_channels_b(e);
+        int64_t need = (v->ts + v->ps) * vector_length(e);
         most = most > need ? most : need;
     }
     return most;

@@ -39,6 +39,7 @@ struct mode_row {
     bool needs_weights;           /* there is no form without */
     bool longest;                 /* operand A is y, or x where that has fewer channels; otherwise: */
     enum slot a;                  /* the operand whose channels are taken one after the other (plan.h) */
+    enum slot g;                  /* whose channels weights connect with those of the others, or z */
 };
 
 extern const struct mode_row mode_table[MODE_COUNT];

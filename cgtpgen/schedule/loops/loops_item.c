@@ -124,36 +124,42 @@ static const char *output_address(struct source *w, const struct path_plan *e, e
     return address(w, e, role, o, o->symbol);
 }
 
-/* Products with the path's weights: z from T, gradients of weights from T, P from gradients of z. */
+/* Products with the path's block of weights: G from T, gradients of weights from T, P from G. Where the block
+ * has channels of B in columns, rows and columns change places. */
 static void emit_contractions(struct source *w, int indent, const struct path_plan *e,
                               const struct variant *v, const char *n)
 {
+    const bool turned = path_weights_turned(e);
     const char *d = arena_printf(w->arena, "%d", e->matrix->columns);
-    const char *m = arena_printf(w->arena, "%d", e->path->mul_z);
+    const char *m = arena_printf(w->arena, "%d", path_channels_g(e));
     const char *ld = arena_printf(w->arena, "%lld", (long long)path_weight_rows(e));
+    const char *rows = turned ? m : n, *columns = turned ? n : m;
     for (int i = 0; i < v->zs; i++) {
         const char *t = t_vector(w, e, v->z[i].t);
         const char *z = output_address(w, e, ROLE_G, v->z[i].output);
         if (v->z[i].w < 0) /* no weights: sums over the channels */
-            emit_call(w->out, indent, "cgtp_ones_z", 4, (const char *[]){d, n, t, z});
+            emit_call(w->out, indent, "cgtp_ones_z", 5, (const char *[]){d, n, m, t, z});
         else
-            emit_call(w->out, indent, "cgtp_weights_z", 7,
-                      (const char *[]){d, n, m, ld, input_address(w, e, ROLE_W, v->z[i].w), t, z});
+            emit_call(w->out, indent, turned ? "cgtp_weights_rows" : "cgtp_weights_columns", 7,
+                      (const char *[]){d, rows, columns, ld, input_address(w, e, ROLE_W, v->z[i].w), t, z});
     }
     for (int i = 0; i < v->ws; i++)
         for (int part = 0; part < v->w[i].parts; part++) {
             const char *g = input_address(w, e, ROLE_G, v->w[i].part[part].g);
             const char *gw = output_address(w, e, ROLE_W, v->w[i].output);
-            emit_call(w->out, indent, "cgtp_weights_w", 7,
-                      (const char *[]){d, n, m, ld, t_vector(w, e, v->w[i].part[part].t), g, gw});
+            const char *t = t_vector(w, e, v->w[i].part[part].t);
+            emit_call(w->out, indent, "cgtp_weights_outer", 7,
+                      (const char *[]){d, rows, columns, ld, turned ? g : t, turned ? t : g, gw});
         }
     for (int i = 0; i < v->ps; i++) {
         const char *g = input_address(w, e, ROLE_G, v->p[i].g), *p = p_vector(w, e, i);
-        if (v->p[i].w < 0)
-            emit_call(w->out, indent, "cgtp_ones_p", 4, (const char *[]){d, n, g, p});
-        else
-            emit_call(w->out, indent, "cgtp_weights_p", 7,
-                      (const char *[]){d, n, m, ld, input_address(w, e, ROLE_W, v->p[i].w), g, p});
+        if (v->p[i].w < 0) {
+            emit_call(w->out, indent, "cgtp_ones_p", 5, (const char *[]){d, n, m, g, p});
+            continue;
+        }
+        text_printf(w->out, "%*scgtp_zero(%s * (%s), %s);\n", indent, "", d, n, p);
+        emit_call(w->out, indent, turned ? "cgtp_weights_columns" : "cgtp_weights_rows", 7,
+                  (const char *[]){d, rows, columns, ld, input_address(w, e, ROLE_W, v->p[i].w), g, p});
     }
 }
 

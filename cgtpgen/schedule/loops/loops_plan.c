@@ -85,7 +85,7 @@ static void find_transposed(struct arena *a, const struct demand *d, struct loop
         for (int p = 0; p < d->plan->problem->paths; p++) {
             const struct operand *o = &k->operand[i];
             const struct path_plan *e = &d->plan->path[p];
-            bool vector = o->slot == e->b || o->slot == SLOT_G || (o->slot == e->a && e->elementwise);
+            bool vector = o->slot == e->b || o->slot == e->g || (o->slot == e->a && e->elementwise);
             if (e->matrix && vector && !block_is_by_component(operand_block_of(o, e->path)))
                 l->transposed[i] = true;
         }

@@ -5,17 +5,18 @@
 #include "schedule/path.h"
 
 enum {
-    TEAMS_MOST = 15,  /* of a block, as there are barriers for so many */
-    WARPS = 12,       /* of a multiprocessor, that hide what each waits for */
-    TEAMS_ALONE = 16, /* the same of teams of one warp without passes */
-    ROWS_LEAST = 8,   /* lanes that work by rows, or the path is done otherwise */
-    YS_MOST = 8,      /* channels of y, each of which a lane has a row of weights for */
-    Y_MOST = 64,      /* elements of y, whose gradients a lane sums in registers */
-    TEAM_WARPS = 8,   /* of a team, at most */
-    STAGES_MOST = 4,  /* of a ring */
-    TEAMS_WHOLE = 8,  /* whose items come as a whole where these have room */
-    PARTS_LEAST = 3,  /* of an item otherwise, each of which has its code */
-    PARTS = 4,        /* at most where these have room */
+    TEAMS_MOST = 15, /* of a block, as there are barriers for so many */
+    WARPS = 12,      /* of a multiprocessor, that hide what each waits for */
+    TEAMS_ALONE =
+        24,          /* of one warp, which needs none: what hides that its instructions wait for each other */
+    ROWS_LEAST = 8,  /* lanes that work by rows, or the path is done otherwise */
+    YS_MOST = 8,     /* channels of y, each of which a lane has a row of weights for */
+    Y_MOST = 64,     /* elements of y, whose gradients a lane sums in registers */
+    TEAM_WARPS = 12, /* of a team, at most */
+    STAGES_MOST = 4, /* of a ring */
+    TEAMS_WHOLE = 8, /* whose items come as a whole where these have room */
+    PARTS_LEAST = 3, /* of an item otherwise, each of which has its code */
+    PARTS = 4,       /* at most where these have room */
     PARTS_MOST = 64
 };
 
@@ -146,6 +147,39 @@ struct staged_knobs {
     int stages, warps, parts;
 };
 
+/* Registers of a lane, about: what a path's code has of operands, and all gradients of y that passes sum. */
+static int registers_of(const struct staged *g)
+{
+    const int others = 44;
+    const struct demand *d = g->demand;
+    const struct kernel_form *k = d->kernel->form;
+    int most = 0, sums = 0;
+    for (int i = 0; i < d->plan->problem->paths; i++) {
+        const struct path *p = &d->plan->problem->path[i];
+        const struct variant *v = d->variant_of[i] < 0 ? NULL : &d->variant[d->variant_of[i]];
+        int words = v ? (v->ts + v->ps) * d->plan->path[i].matrix->columns : 0;
+        for (int in = 0; v && in < k->inputs; in++)
+            if (demand_reads(d, in))
+                words += k->input[in].slot == SLOT_W ? 1 : 2 * path_degree(p, k->input[in].slot) + 1;
+        for (int o = 0; v && o < d->outputs; o++)
+            if (demand_output(d, o)->slot != SLOT_W)
+                words += 2 * path_degree(p, demand_output(d, o)->slot) + 1;
+        most = most > words ? most : words;
+    }
+    if (g->whole.pieces)
+        sums = demand_outputs_of(d, SLOT_Y) * (int)d->plan->problem->dim[SLOT_Y];
+    return others + (most + sums) * kernel_size(d->kernel) / 4;
+}
+
+/* Do so many teams of one warp have room for two items each, and for registers? */
+static bool fit_alone(struct arena *scratch, struct staged *g, int teams)
+{
+    for (int i = 0; i < g->whole.pieces; i++)
+        if (staged_connects(&g->demand->plan->problem->path[g->whole.piece[i].path]))
+            return false;
+    return device_registers(g->device, teams) >= registers_of(g) && fits(scratch, g, 2, teams);
+}
+
 /* So many teams that together with their warps there are enough, where each warp has rows of results of its
  * own; false: none have room. */
 static bool choose_warps(struct arena *scratch, struct staged *g, int stages, int most, int enough)
@@ -174,8 +208,10 @@ static bool choose_teams(struct arena *a, struct staged *g, const struct staged_
                       : staged_in_parts(g) ? 2
                                            : 1,
               enough = knob->warps ? knob->warps : WARPS;
-    int teams = passes || g->divisible ? TEAMS_MOST : TEAMS_ALONE;
+    int teams = TEAMS_ALONE;
     g->warps = 1;
+    while (teams > TEAMS_MOST && !fit_alone(scratch, g, teams))
+        teams--;
     while (teams > 0 && !fits(scratch, g, least, teams))
         teams--;
     if (teams == 0)
