@@ -96,28 +96,33 @@ CGTP_DEVICE void cgtp_store_segments(real (&staging)[buffers][length], const rea
 /* ---- sums that carry rounding errors along ---- */
 
 /* Adds `rest` to the sum, and leaves in it what rounding took away: Kahan's summation, where `rest` has collected
- * what else is to be added. The error of the sum is about that of two roundings, of however many terms. */
-template <int begin, int end, int n> CGTP_DEVICE void cgtp_carry(real (&sum)[n], real (&rest)[n])
+ * what else is to be added. The error of the sum is about that of two roundings, of however many terms. To a sum of a
+ * wider type it is added, and nothing of it is left. */
+template <int begin, int end, int n, typename Sum> CGTP_DEVICE void cgtp_carry(Sum (&sum)[n], real (&rest)[n])
 {
     CGTP_UNROLL
-    for (int i = begin; i < end; i++) {
-        const real total = sum[i] + rest[i], added = total - sum[i];
-        rest[i] -= added;
-        sum[i] = total;
-    }
+    for (int i = begin; i < end; i++)
+        if constexpr (sizeof(Sum) > sizeof(real)) {
+            sum[i] += (Sum)rest[i];
+            rest[i] = 0;
+        } else {
+            const real total = sum[i] + rest[i], added = total - sum[i];
+            rest[i] -= added;
+            sum[i] = total;
+        }
 }
 
-template <int n> CGTP_DEVICE void cgtp_carry(real (&sum)[n], real (&rest)[n])
+template <int n, typename Sum> CGTP_DEVICE void cgtp_carry(Sum (&sum)[n], real (&rest)[n])
 {
     cgtp_carry<0, n>(sum, rest);
 }
 
 /* The sum, in the place of the rest. */
-template <int n> CGTP_DEVICE void cgtp_finish(const real (&sum)[n], real (&rest)[n])
+template <int n, typename Sum> CGTP_DEVICE void cgtp_finish(const Sum (&sum)[n], real (&rest)[n])
 {
     CGTP_UNROLL
     for (int i = 0; i < n; i++)
-        rest[i] += sum[i];
+        rest[i] = (real)(sum[i] + (Sum)rest[i]);
 }
 
 /* ---- partial rows: sums of a receiver whose edges are in several tiles ---- */
@@ -125,7 +130,7 @@ template <int n> CGTP_DEVICE void cgtp_finish(const real (&sum)[n], real (&rest)
 /* A lane's sums, as they are spilled into a partial row and those of one are added: a part of them at a time.
  * `row` is the lane's. */
 template <int n> struct cgtp_plain {
-    static constexpr int elements = n, part = n;
+    static constexpr int elements = n, part = n, words = 1;
     real (&sum)[n];
 
     CGTP_MEMBER explicit cgtp_plain(real (&sum_)[n]) : sum(sum_)
@@ -144,22 +149,38 @@ template <int n> struct cgtp_plain {
             sum[i] += cgtp_read_other(row + i * CGTP_LANES);
     }
 };
-template <int n> struct cgtp_carried {
+/* Those of a wider type are two numbers of a partial row, what rounding leaves and what it takes away. */
+template <int n, typename Sum> struct cgtp_carried {
+    static constexpr bool wide = sizeof(Sum) > sizeof(real);
     static constexpr int elements = n, part = 32; /* there are no registers to load more ahead */
-    real (&sum)[n], (&rest)[n];
+    static constexpr int words = wide ? 2 : 1;
+    Sum (&sum)[n];
+    real (&rest)[n];
 
-    CGTP_MEMBER cgtp_carried(real (&sum_)[n], real (&rest_)[n]) : sum(sum_), rest(rest_)
+    CGTP_MEMBER cgtp_carried(Sum (&sum_)[n], real (&rest_)[n]) : sum(sum_), rest(rest_)
     {
     }
     CGTP_MEMBER void spill(real *row) const
     {
+        if constexpr (wide)
+            cgtp_carry(sum, rest);
         cgtp_finish(sum, rest);
         cgtp_plain<n>(rest).spill(row);
+        CGTP_UNROLL
+        for (int i = 0; i < n && wide; i++)
+            row[(n + i) * CGTP_LANES] = (real)(sum[i] - (Sum)rest[i]);
     }
     template <int begin, int end> CGTP_MEMBER void add(const real *row) const
     {
-        cgtp_plain<n>(rest).template add<begin, end>(row);
-        cgtp_carry<begin, end>(sum, rest);
+        if constexpr (wide) {
+            CGTP_UNROLL
+            for (int i = begin; i < end; i++)
+                sum[i] += (Sum)cgtp_read_other(row + i * CGTP_LANES) +
+                          (Sum)cgtp_read_other(row + (n + i) * CGTP_LANES);
+        } else {
+            cgtp_plain<n>(rest).template add<begin, end>(row);
+            cgtp_carry<begin, end>(sum, rest);
+        }
     }
 };
 
@@ -197,13 +218,14 @@ CGTP_DEVICE bool cgtp_hand_over(const Tiles &tiles, const Graph &graph, const cg
     if (tile.continued && node == tile.node) {
         const int64_t row = partial.first + tile.number * blocks;
         real *to = partial.sums + row * partial.length + lane;
-        ((sums.spill(to), to += Sums::elements * CGTP_LANES), ...);
+        ((sums.spill(to), to += Sums::elements * Sums::words * CGTP_LANES), ...);
         cgtp_signal(partial.flag + row);
         return true;
     }
     if (cgtp_row_end(tile, node) > count) {
         int at = lane;
-        ((cgtp_add_partials<blocks>(tiles, graph, tile, node, partial, at, sums), at += Sums::elements * CGTP_LANES),
+        ((cgtp_add_partials<blocks>(tiles, graph, tile, node, partial, at, sums),
+          at += Sums::elements * Sums::words * CGTP_LANES),
          ...);
     }
     return false;
@@ -261,8 +283,9 @@ template <int n> struct cgtp_plain_elements {
     }
 };
 using cgtp_plain_chunk = cgtp_plain_elements<CGTP_WIDE>;
-struct cgtp_carried_chunk {
-    real (&sum)[CGTP_WIDE], (&rest)[CGTP_WIDE];
+template <typename Sum> struct cgtp_carried_chunk {
+    Sum (&sum)[CGTP_WIDE];
+    real (&rest)[CGTP_WIDE];
 
     CGTP_MEMBER void add(const real *row) const
     {
@@ -270,6 +293,8 @@ struct cgtp_carried_chunk {
         cgtp_carry(sum, rest);
     }
 };
+template <typename Sum>
+cgtp_carried_chunk(Sum (&)[CGTP_WIDE], real (&)[CGTP_WIDE]) -> cgtp_carried_chunk<Sum>;
 
 /* Adds so much of the row of each of a sender's edges, in their order: row e begins at rows + e * length. */
 template <typename Chunk, typename Graph>

@@ -15,7 +15,8 @@ sys.path.insert(0, 'tests')
 from tap import done, equal, ok  # noqa: E402
 
 GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
-SUMS = ['reduction: deterministic', 'reduction: atomic', 'edges: any', 'accumulate: compensated']  # columns
+SUMS = ['reduction: deterministic', 'reduction: atomic', 'reduction: invariant', 'edges: any', 'accumulate: compensated',
+        'precision: {sum: float64}']  # columns
 FIRST = 3  # of them
 LAYERS = [*glob.glob('specs/*.yaml'), 'tests/simt/specs/staged_graph.yaml',
           'tests/simt/specs/staged_shared.yaml']
@@ -36,8 +37,8 @@ def rows(page, word):
 def layers(sums):
     """The specs of all layers with this line; batches, which have no such sums, only with the first."""
     for path in LAYERS:
-        text = re.sub(r'^(reduction|edges|accumulate):.*\n', '', read(path), flags=re.M)
-        if re.search('sender|receiver|shared' if 'accumulate' in sums else 'sender|receiver', text):
+        text = re.sub(r'^(reduction|edges|accumulate|precision):.*\n', '', read(path), flags=re.M)
+        if re.search('sender|receiver|shared' if re.search('accumulate|precision', sums) else 'sender|receiver', text):
             yield os.path.basename(path), f'{text}\n{sums}\n'
         elif sums == SUMS[0]:
             yield os.path.basename(path), text
@@ -61,7 +62,7 @@ def planned(sums, backend):
 
 page = read('docs/precision.md')
 facts = {name: ('yes' if '.deterministic = true' in more else 'no',
-                'no sum' if '.sums = true' not in more else 'yes' if '.compensates = true' in more else 'no')
+                'no sum' if '.sums = true' not in more else 'yes' if '.keeps = true' in more else 'no')
          for name, more in re.findall(r'\{"([^"]+)",([^}]*)\}', read('cgtpgen/schedule/route.c'))}
 equal({row[0]: tuple(row[1:3]) for row in rows(page, 'way')[1:]}, facts, 'the ways, and what is said of each')
 header, *table = rows(page, 'evaluation')

@@ -28,7 +28,7 @@ UNSEEN = {
         yaml_tag_directive yaml_tag_verbatim''',
     'another spec of the call': 'collision collision_symbol',
     'a log of times': 'log_cells log_no_column log_not_one log_number log_other',
-    'types that belong together': 'precision_compensated precision_sum precision_sum_cuda',
+    'types that belong together': 'precision_compensated precision_sum',
     'names that belong together': '''
         tune_kernel_name
         form_no_weight_output form_no_weights form_term_twice form_two_targets form_unknown_argument form_wrong_slot

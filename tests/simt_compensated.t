@@ -1,28 +1,40 @@
 #!/bin/sh
-# simt_compensated.t - compensated sums of the pipelined convolution, run on the CPU by the shim.
+# simt_compensated.t - compensated sums, and sums in float64 of what is computed in float32, run on the CPU by the shim.
 BUILD=${BUILD:-build}
 CGTPGEN=${CGTPGEN:-$BUILD/cgtpgen}
 export BUILD
 folder=$BUILD/simt/carried_products
 mkdir -p "$folder/specs"
-for how in plain compensated; do
-    cat > "$folder/specs/$how.yaml" << END
+specs=
+# write NAME KEY: the product with another key
+write()
+{
+    cat > "$folder/specs/$1.yaml" << END
 cgtp: 1
-name: $how
+name: $1
 irreps: {x: 32x0e, y: 0e, z: 32x0e}
 instructions: [[0, 0, 0, uvu]]
 index: {x: sender, z: receiver}
-accumulate: $how
+$2
 kernels: [forward, backward]
 END
-done
+    specs="$specs $folder/specs/$1.yaml"
+}
+wide='precision: {sum: float64}'
+write plain 'accumulate: plain'
+write compensated 'accumulate: compensated'
+write wide "$wide"
+write general "$wide
+tune: {sm_90: {evaluation: general}}"
+write any "$wide
+edges: any"
 cat > "$folder/products.c" << 'END'
 #include "cgtp.h"
-extern const cgtp_product plain_product, compensated_product;
+extern const cgtp_product plain_product, compensated_product, wide_product, general_product, any_product;
 extern const cgtp_product *const check_products[];
-const cgtp_product *const check_products[] = {&plain_product, &compensated_product};
+const cgtp_product *const check_products[] = {&plain_product, &compensated_product, &wide_product, &general_product,
+                                              &any_product, 0};
 END
-specs="$folder/specs/plain.yaml $folder/specs/compensated.yaml"
 "$CGTPGEN" --backend=cuda -o "$folder" $specs || exit 1
 sources=$("$CGTPGEN" --backend=cuda --list -o "$folder" $specs | grep '\.cu*$')
 program=$BUILD/simt/carried

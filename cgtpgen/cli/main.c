@@ -176,11 +176,6 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
     }
     if (form)
         lint(problem, form, &diag);
-    if (spec && spec->sum != spec->compute && !options->backend->wide_sums)
-        diag_report(&diag, DIAG_PLANNED, spec->precision_pos,
-                    "sums of a wider type than arithmetic are planned for %s, not supported by this version; "
-                    "--backend=c has them",
-                    options->backend->name);
     put_messages(&diag, options);
     if (diag.errors) /* warnings may be errors */
         form = NULL;

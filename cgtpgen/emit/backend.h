@@ -12,7 +12,6 @@ struct backend {
     const char *name;                            /* in --backend, and of generated products */
     const char *device;                          /* what to plan for where the command line does not say */
     const char *suffix;                          /* of the files of kernels */
-    bool wide_sums;                              /* can sums over items be of a wider type than arithmetic? */
     const struct evaluation *const *evaluations; /* struct target's */
     void (*kernel)(struct text *, const struct schedules *,
                    const struct kernel_schedule *); /* writes the source */

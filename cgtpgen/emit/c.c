@@ -157,7 +157,6 @@ const struct backend backend_c = {
     .name = "c",
     .device = "c",
     .suffix = ".c",
-    .wide_sums = true,
     .evaluations = c_evaluations,
     .kernel = emit_kernel,
 };

@@ -46,16 +46,18 @@ static void add_weights(struct arena *a, const struct problem *p, struct operand
 }
 
 /* Of which type schedules see the rows of an array. */
-static enum precision held(const struct spec *s, enum slot slot, bool output, bool stored)
+static enum precision held(const struct spec *s, enum slot slot, bool output, bool stored, bool rounded)
 {
     const bool summed = output && s->index[slot] != INDEX_ITEM;
+    if (summed && rounded && s->storage[slot] == s->compute)
+        return s->compute;
     if (stored && precision_table[s->storage[slot]].bytes == 2 && s->sum == PRECISION_FLOAT32)
         return s->storage[slot];
     return summed ? s->sum : s->compute;
 }
 
 const struct operand *operands_build(struct arena *a, const struct problem *p, const struct kernel_form *k,
-                                     unsigned stored)
+                                     unsigned stored, unsigned rounded)
 {
     struct operand *all = NEW_ARRAY(a, struct operand, k->inputs + k->outputs + 1);
     for (int i = 0; i < k->inputs + k->outputs; i++) {
@@ -70,13 +72,13 @@ const struct operand *operands_build(struct arena *a, const struct problem *p, c
                               .slot = slot,
                               .index = p->spec->index[slot],
                               .storage = p->spec->storage[slot],
-                              .held = held(p->spec, slot, output, own),
+                              .held = held(p->spec, slot, output, own, rounded >> slot & 1),
                               .output = output,
                               .tangent = !output && k->input[i].tangent,
                               .dim = p->dim[slot],
                               .stride = spec_is_strided(p->spec, slot) ? arena_printf(a, "%sstride", symbol)
                                                                        : NULL};
-        const bool copied = held(p->spec, slot, output, false) != o->storage;
+        const bool copied = held(p->spec, slot, output, false, false) != o->storage;
         o->array = copied && !operand_is_copied(o) ? arena_printf(a, "%sstored", symbol) : symbol;
         if (slot == SLOT_W)
             add_weights(a, p, o);

@@ -33,9 +33,10 @@ struct operand {
 
 /* The kernel's arrays: its inputs, then its outputs. stored: of these slots (a bit each) rows of 16 bits are
  * read and written as they are, but for sums over items; of others as copies in the type that is computed
- * with. */
+ * with. rounded: of these slots sums of a wider type than arithmetic are written in that of arithmetic, where
+ * arrays have it; of others copies of the wider type are. */
 const struct operand *operands_build(struct arena *, const struct problem *, const struct kernel_form *,
-                                     unsigned stored);
+                                     unsigned stored, unsigned rounded);
 
 /* The block that a path reads or adds to. */
 const struct operand_block *operand_block_of(const struct operand *, const struct path *);

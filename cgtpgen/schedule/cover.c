@@ -139,7 +139,8 @@ static bool leaves_blocks(const struct cover *c, const struct evaluation *e, con
 static const struct demand *stored_demand(const struct cover *c, const struct evaluation *e,
                                           const struct outputs *q)
 {
-    const struct kernel_plan *k = e->stored ? kernel_stored(c->arena, c->plan, c->kernel, e->stored) : NULL;
+    const struct kernel_plan *k =
+        e->stored ? kernel_stored(c->arena, c->plan, c->kernel, e->stored, e->rounded) : NULL;
     return k ? demand_build(c->codes, c->plan, k, q->n, q->output, NULL) : NULL;
 }
 

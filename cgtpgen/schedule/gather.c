@@ -10,13 +10,14 @@ static const struct operand *output_of(const struct source *w, const struct form
     return kernel_output(w->demand->kernel, (int)(f - w->form->output));
 }
 
-/* Are rounding errors of the output's sums carried along? */
-static bool carries(const struct source *w, const struct form_output *f)
+/* The type of the output's sums, beside which there is what is still to be added; NULL: there is nothing. */
+static const char *carried(const struct source *w, const struct form_output *f)
 {
-    bool any = false;
+    const struct route *route = w->schedule->route;
     for (int o = 0; o < w->demand->outputs; o++)
-        any |= demand_output(w->demand, o) == f && w->schedule->route[o].compensated;
-    return any;
+        if (demand_output(w->demand, o) == f)
+            return route[o].wide ? precision_table[w->spec->sum].c : route[o].compensated ? "real" : NULL;
+    return NULL;
 }
 
 /* Elements of a row that a thread sums: 16 bytes, or one where rows are no multiples of that. */
@@ -57,13 +58,13 @@ void gather_begin(struct source *w, struct out *o, const struct form_output *f, 
         line(o, "return;");
     }
     line(o, "real sum[%d] = {0};", per);
-    if (carries(w, f))
-        line(o, "real rest[%d] = {0};", per);
+    if (carried(w, f))
+        line(o, "%s whole[%d] = {0}; /* to which the sum is to be added */", carried(w, f), per);
 }
 
 const char *gather_sum(const struct source *w, const struct form_output *f)
 {
-    return carries(w, f)                       ? "cgtp_carried_chunk{sum, rest}"
+    return carried(w, f)                       ? "cgtp_carried_chunk{whole, sum}"
            : elements_of(output_of(w, f)) == 1 ? "cgtp_plain_elements<1>{sum}"
                                                : "cgtp_plain_chunk{sum}";
 }
@@ -71,9 +72,9 @@ const char *gather_sum(const struct source *w, const struct form_output *f)
 void gather_end(struct out *o, const struct source *w, const struct form_output *f)
 {
     const struct operand *q = output_of(w, f);
-    if (carries(w, f))
-        line(o, "cgtp_finish(rest, sum);");
-    line(o, "cgtp_store<%d>(l.%s + node * %s + at, sum);", elements_of(q), f->symbol, source_stride(w, q));
+    if (carried(w, f))
+        line(o, "cgtp_finish(whole, sum);");
+    line(o, "cgtp_store<%d>(l.%s + node * %s + at, sum);", elements_of(q), q->array, source_stride(w, q));
     line(o, "}");
     blank(o);
 }

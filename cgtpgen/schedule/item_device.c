@@ -31,16 +31,18 @@ static const char *row_type(const struct source *w, int output)
 {
     for (int o = 0; o < w->demand->outputs; o++)
         if (w->demand->output[o] == output)
-            return w->schedule->route[o].compensated ? "cgtp_compensated " : "real *";
+            return w->schedule->route[o].compensated
+                       ? "cgtp_compensated "
+                       : arena_printf(w->arena, "%s *", source_held(w->plan, demand_operand(w->demand, o)));
     return "real *";
 }
 
-/* Is any output summed with compensation? */
-static bool compensates(const struct source *w)
+/* Does any output keep what sums lose, so that each element is added to once per channel? */
+static bool keeps(const struct source *w)
 {
     bool any = false;
     for (int o = 0; o < w->demand->outputs; o++)
-        any |= w->schedule->route[o].compensated;
+        any |= route_keeps(&w->schedule->route[o]);
     return any;
 }
 
@@ -96,7 +98,7 @@ static void emit_function(struct writer *c, const struct product_function *f)
     const struct matrix *m = f->matrix;
     c->f = f;
     struct code_printer p = {.out = out,
-                             .code = codes_lower(w->demand->codes, r, m, f->elementwise, compensates(w)),
+                             .code = codes_lower(w->demand->codes, r, m, f->elementwise, keeps(w)),
                              .constants = w->constants,
                              .mutation = w->mutation,
                              .indent = 4,

@@ -26,7 +26,7 @@ const char *item_rows_routes(struct arena *a, struct schedule *s, bool several)
                                                                         : node;
         bool ordered = spec_is_ordered(spec);
         int kinds = offered == node && ordered ? 2 : offered == node + 1 && !ordered ? 0 : 1;
-        if (!route_choose(spec, q->index, kinds, offered, &s->route[o]) || s->route[o].compensated)
+        if (!route_choose(spec, q->index, kinds, offered, &s->route[o]) || route_keeps(&s->route[o]))
             return "no way to sum as the spec asks";
     }
     return NULL;

@@ -20,6 +20,7 @@ enum route_kind {
 struct route {
     enum route_kind kind;
     bool compensated; /* rounding errors of the sums are summed beside them */
+    bool wide;        /* sums are of a wider type than arithmetic */
 };
 
 /* Facts of a kind. */
@@ -27,7 +28,7 @@ struct route_facts {
     const char *words;  /* "edge buffer and gather" */
     bool deterministic; /* the same bits for the same graph, device and build */
     bool invariant;     /* and for the same edges of a node in any graph, where rows of nodes are summed */
-    bool compensates;   /* can keep rounding errors */
+    bool keeps;         /* can keep rounding errors, or sums of a wider type */
     bool sums;          /* takes more than one contribution per row */
     bool cleared;       /* the output is zero before the first contribution comes */
     bool finished;      /* by a second kernel */
@@ -40,5 +41,8 @@ extern const struct route_facts route_facts[ROUTE_KINDS];
  * items, whose rounding errors are to be kept. */
 bool route_choose(const struct spec *, enum index_kind, int n, const enum route_kind *offered,
                   struct route *);
+
+/* Do sums keep what plain ones lose? */
+bool route_keeps(const struct route *);
 
 #endif

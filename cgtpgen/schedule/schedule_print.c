@@ -21,6 +21,12 @@ const char *paths_text(struct arena *a, int n, const int *list, int all)
                     : arena_printf(a, n == 1 ? "path %s" : "paths %s", report_ranges(a, n, list));
 }
 
+/* What is kept of what plain sums lose. */
+static const char *keeps_words(const struct route *route)
+{
+    return route->compensated ? ", compensated" : route->wide ? ", in float64" : "";
+}
+
 static void print_schedule(struct text *out, const struct schedule *s)
 {
     struct arena *a = out->arena;
@@ -36,8 +42,7 @@ static void print_schedule(struct text *out, const struct schedule *s)
             text_printf(out, t ? " + " : " ");
             form_term_print(out, s->demand->kernel->form, &f->term[t]);
         }
-        text_printf(out, "; %s%s\n", route_facts[s->route[o].kind].words,
-                    s->route[o].compensated ? ", compensated" : "");
+        text_printf(out, "; %s%s\n", route_facts[s->route[o].kind].words, keeps_words(&s->route[o]));
     }
     struct report r = {.arena = a};
     s->evaluation->report(&r, s);
@@ -126,8 +131,7 @@ static void json_schedule(struct text *out, const struct schedule *s)
     const char **route = NEW_ARRAY(a, const char *, s->demand->outputs + 1);
     for (int o = 0; o < s->demand->outputs; o++) {
         name[o] = demand_output(s->demand, o)->name;
-        route[o] = arena_printf(a, "%s%s", route_facts[s->route[o].kind].words,
-                                s->route[o].compensated ? ", compensated" : "");
+        route[o] = arena_printf(a, "%s%s", route_facts[s->route[o].kind].words, keeps_words(&s->route[o]));
     }
     report_words(&r, "outputs", s->demand->outputs, name);
     report_words(&r, "routes", s->demand->outputs, route);

@@ -26,7 +26,6 @@ const struct diag_row diag_table[DIAG_COUNT] = {
     [DIAG_BAD_NAME] = {"bad-name", SEVERITY_ERROR},
     [DIAG_NAME_TAKEN] = {"name-taken", SEVERITY_ERROR},
     [DIAG_VERSION] = {"version", SEVERITY_ERROR},
-    [DIAG_PLANNED] = {"planned", SEVERITY_ERROR},
     [DIAG_LIMIT] = {"limit", SEVERITY_ERROR},
     [DIAG_IRREPS_SYNTAX] = {"irreps-syntax", SEVERITY_ERROR},
     [DIAG_INSTRUCTION_SYNTAX] = {"instruction-syntax", SEVERITY_ERROR},

@@ -19,7 +19,7 @@ from ctypes import CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_double, c_i
 import torch
 from e3nn import o3
 
-ABI, NODES, EDGES = 4, 50, 2000
+ABI, NODES, EDGES = 6, 50, 2000
 KERNELS = ('forward', 'backward', 'double_backward')
 SLOTS = 'xywz'
 

@@ -193,8 +193,8 @@ static void emit_receiver_begin(struct conv *c)
         const char *name = conv_name(w, true, number[i]);
         line(c->o, "real %s[%d] = {0};", name, lane_elements(c));
         if (own(w)->carries)
-            line(c->o, "real %ssum[%d] = {0}; /* to which %s is to be added */", name, lane_elements(c),
-                 name);
+            line(c->o, "%s %ssum[%d] = {0}; /* to which %s is to be added */",
+                 own(w)->wide ? precision_table[w->spec->sum].c : "real", name, lane_elements(c), name);
     }
     n = conv_operands(w, SLOT_G, false, number);
     for (int i = 0; i < n; i++) {
@@ -469,7 +469,7 @@ void conv_kernels(struct source *w)
         line(
             &o,
             "/* Elements of a partial row: a warp's sums of a receiver whose edges are in several tiles. */");
-        line(&o, "enum { PARTIAL_%s = %d };", g->name, longest * LANES);
+        line(&o, "enum { PARTIAL_%s = %d };", g->name, longest * LANES * conv_sum_words(g));
         blank(&o);
     }
     device_path_note(&o);

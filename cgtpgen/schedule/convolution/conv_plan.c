@@ -47,6 +47,9 @@ const char *conv_refuses(const struct target *target, const struct demand *d)
         return "more than 512 paths";
     if (p->weight_numel && s->index[SLOT_W] != INDEX_ITEM)
         return "weights not of the edge";
+    for (int o = 0; o < d->outputs; o++)
+        if (precision_table[demand_operand(d, o)->held].bytes > kernel_size(d->kernel))
+            return "sums of a wider type than arithmetic into rows of another";
     return rows_are_aligned(d->kernel, 16) ? NULL : "rows that are no multiple of 16 bytes";
 }
 
@@ -184,7 +187,8 @@ const char *conv_plan(struct arena *a, struct schedule *s)
         operations_add(&g->operations, g->code[i]->item, 1);
     }
     g->orders = spec_orders(p->spec);
-    g->carries = p->spec->compensated;
+    g->wide = p->spec->sum != p->spec->compute;
+    g->carries = p->spec->compensated || g->wide;
     g->g_outputs = demand_outputs_of(d, SLOT_G) > 0;
     g->a_outputs = demand_outputs_of(d, SLOT_Y) > 0;
     g->b_outputs = demand_outputs_of(d, SLOT_X) > 0;

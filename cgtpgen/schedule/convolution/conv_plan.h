@@ -17,6 +17,9 @@ enum { REDUCE_ITEMS = 8 };
 /* Edges whose terms are added before they move over to sums that carry their rounding errors along. */
 enum { CARRY_EDGES = 4 };
 
+/* Instructions in whose time a number is widened, which a quarter of the others' rate is for, and added. */
+enum { WIDEN_WORK = 7 };
+
 /* Words that ptxas takes beside sums that carry their rounding errors along, where a lane has two channels:
  * with fewer the kernels of MACE, NequIP and SevenNet spill. */
 enum { CARRY_REGISTERS = 32 };
@@ -87,7 +90,9 @@ struct convolution {
     bool g_outputs, a_outputs, b_outputs, w_outputs;
     bool orders; /* edges come in any order: rows of items are read and written through that in which they are
                     done */
-    bool carries; /* rounding errors of sums over edges: beside each there is what is still to be added */
+    bool carries; /* beside each sum over edges there is what is still to be added, so that rounding errors
+                     are kept; */
+    bool wide;    /* or as the sum is of a wider type than arithmetic */
     bool whole; /* tiles are whole receivers, in every graph, so that a sum depends on its own edges alone */
     bool hands_over;  /* warps hand each other parts of a receiver's sums */
     bool few;         /* has a kernel of its own for graphs with few edges per receiver */
@@ -109,6 +114,12 @@ const char *conv_field(struct arena *, const char *name, enum slot, int number);
 /* The set's paths with weights by the place of those, so that one copy takes neighbours: the order of their
  * fields. Returns their number. */
 int conv_weighted(struct arena *, const struct problem *, const struct path_set *, int **path);
+
+/* Numbers of the type of arithmetic that a sum is in a partial row. */
+static inline int conv_sum_words(const struct convolution *g)
+{
+    return g->wide ? 2 : 1;
+}
 
 /* What paths share that are alike: nothing; the loops of their path sets; one path set, and forms. */
 enum { SHARE_NOTHING = 1, SHARE_LOOPS, SHARE_FORMS };

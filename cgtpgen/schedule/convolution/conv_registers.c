@@ -59,7 +59,7 @@ void conv_registers(struct arena *a, const struct convolution *g, struct path_se
 {
     struct arena *scratch = arena_scratch(a);
     int words = kernel_size(g->demand->kernel) / 4;
-    s->alive = alive(scratch, g, s) + (g->carries ? s->g_length * words : 0);
+    s->alive = alive(scratch, g, s) + (g->wide ? 2 * s->g_length : g->carries ? s->g_length * words : 0);
     arena_empty(scratch);
     int more = (g->sets > 1 && g->reduces ? STATE_OF_SETS : 0) + (g->orders ? STATE_OF_ORDER : 0) +
                (g->carries && s->g_length ? CARRY_REGISTERS * words * (s->channels - 1) : 0);

@@ -64,8 +64,10 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
     int y = (int)p->dim[SLOT_Y];
     int xs_in = demand_inputs_of(pass, SLOT_X), xs_out = demand_outputs_of(pass, SLOT_X);
     int ys_in = demand_inputs_of(pass, SLOT_Y), ys_out = demand_outputs_of(pass, SLOT_Y);
-    int zs_out = demand_outputs_of(pass, SLOT_G),
-        zs = demand_inputs_of(pass, SLOT_G) + (g->carries ? 2 : 1) * zs_out;
+    int zs_out = demand_outputs_of(pass, SLOT_G), zs = demand_inputs_of(pass, SLOT_G) + (g->wide      ? 3
+                                                                                         : g->carries ? 2
+                                                                                                      : 1) *
+                                                                                            zs_out;
     int y_held = words > 1 && words * y * (ys_in + ys_out) > Y_REGISTERS_DOUBLE ? y_used : y;
     s->channel_blocks = s->mul / (g->device->lanes * v);
     s->g_length = v * z * zs_out;
@@ -86,9 +88,11 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
         y * demand_bytes_of(pass, SLOT_Y, true);
     /* fitted to the loops that ptxas makes (rms 5 %): the loop itself, products, forms, weights, the sums
      * over lanes, copies of 512 bytes */
-    s->work =
-        (int)(87 + 1.07 * arithmetic + 1.87 * form_terms * ys_in + 1.4 * s->paths * (ws_in + ws_out) +
-              69.0 * ys_out + 6.8 * bytes_in / 512 + (g->carries ? 3 * v * z * zs_out / CARRY_EDGES : 0));
+    s->work = (int)(87 + 1.07 * arithmetic + 1.87 * form_terms * ys_in + 1.4 * s->paths * (ws_in + ws_out) +
+                    69.0 * ys_out + 6.8 * bytes_in / 512 +
+                    (g->wide      ? WIDEN_WORK * v * z * zs_out / CARRY_EDGES
+                     : g->carries ? 3 * v * z * zs_out / CARRY_EDGES
+                                  : 0));
     /* fitted, with CGTP_RECEIVER_WORK, to when the warps of each path set end, of the benchmark's layers and
      * graphs on an H200 (rms 7 % in float32, 10 % in float64): what every edge waits, and what it moves */
     s->share = (int)(s->work + 50 * words * words + 0.0125 * words * s->bytes);

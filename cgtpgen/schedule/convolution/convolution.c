@@ -17,7 +17,8 @@ static void areas(struct areas *all, const struct schedule *s)
             longest = longest > g->set[i].g_length ? longest : g->set[i].g_length;
         const char *rows = conv_partial_rows(a, g);
         areas_add_counted(all, "unsigned", arena_printf(a, "flag_%s", name), rows, 1);
-        areas_add_counted(all, "real", arena_printf(a, "partial_%s", name), rows, (int64_t)LANES * longest);
+        areas_add_counted(all, "real", arena_printf(a, "partial_%s", name), rows,
+                          (int64_t)LANES * longest * conv_sum_words(g));
     }
     for (int o = 0; o < s->demand->outputs; o++) {
         const char *output = demand_output(s->demand, o)->symbol;
@@ -72,9 +73,9 @@ static void check(struct checker *c, const struct schedule *s)
                "rows of items are %sthose of edges as they come", g->orders ? "not " : "");
     for (int o = 0; o < s->demand->outputs; o++) {
         const bool node = demand_operand(s->demand, o)->index != INDEX_ITEM;
-        check_that(c, s->route[o].compensated == (node && g->carries),
+        check_that(c, route_keeps(&s->route[o]) == (node && g->carries),
                    "rounding errors of %s are %scarried along", demand_output(s->demand, o)->name,
-                   s->route[o].compensated ? "not " : "");
+                   route_keeps(&s->route[o]) ? "not " : "");
     }
     check_that(c, g->stages >= 2, "a ring of %d stages", g->stages);
     const char *wrong = layout_check(c->out->arena, g->block);
@@ -128,6 +129,7 @@ const struct evaluation convolution_evaluation = {
     .name = "convolution",
     .words = "pipelined convolution",
     .header = "cgtp_convolution.h",
+    .rounded = 1u << SLOT_X | 1u << SLOT_G,
     .stored = 1u << SLOT_X | 1u << SLOT_W | 1u << SLOT_G,
     .refuses = conv_refuses,
     .refuses_path = conv_refuses_path,

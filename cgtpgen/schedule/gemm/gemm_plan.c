@@ -383,7 +383,7 @@ static const char *choose_routes(struct arena *a, struct schedule *s)
         const bool row = q->index == INDEX_ITEM;
         if (!route_choose(s->demand->plan->problem->spec, q->index, 1, row ? &own_row : &parts,
                           &s->route[o]) ||
-            s->route[o].compensated)
+            route_keeps(&s->route[o]))
             return "no way to sum as the spec asks";
     }
     return NULL;

@@ -106,7 +106,8 @@ static void areas(struct areas *all, const struct schedule *s)
         enum index_kind rows = plan->problem->spec->index[f->slot];
         bool parts = s->route[o].kind == ROUTE_PARTS;
         if (parts)
-            areas_add_counted(all, "real", general_parts(all->arena, s, o), "CGTP_GENERAL_WARPS", dim);
+            areas_add_counted(all, source_held(plan, demand_operand(s->demand, o)),
+                              general_parts(all->arena, s, o), "CGTP_GENERAL_WARPS", dim);
         const char *error = arena_printf(all->arena, "%serror", f->symbol);
         if (s->route[o].compensated && parts)
             areas_add_counted(all, "real", error, "CGTP_GENERAL_WARPS", dim);

@@ -43,7 +43,8 @@ static void emit_row(struct source *w, int indent, int o, const char *at)
         text_printf(w->out, "%*sconst cgtp_compensated %sout = {%s,\n%*sl.%serror + %s * (int64_t)%lld};\n",
                     indent, "", f->symbol, row, indent + 31, "", f->symbol, at, dim);
     else
-        text_printf(w->out, "%*sreal *const %sout = %s;\n", indent, "", f->symbol, row);
+        text_printf(w->out, "%*s%s *const %sout = %s;\n", indent, "",
+                    source_held(w->plan, demand_operand(w->demand, o)), f->symbol, row);
 }
 
 /* Zeros in the row of an output, a partial row too; where a schedule before has written it, in the blocks of
@@ -205,9 +206,9 @@ static void emit_sum(struct source *w, int o)
             parts, dim, name, dim, name, set);
     else
         text_printf(w->out,
-                    "    real sum = 0;\n    for (int64_t part = 0; part < CGTP_GENERAL_WARPS; part++)\n"
+                    "    %s sum = 0;\n    for (int64_t part = 0; part < CGTP_GENERAL_WARPS; part++)\n"
                     "        sum += l.%s[part * %lld + at];\n    l.%s[at] %s sum;\n}\n\n",
-                    parts, dim, name, set);
+                    source_held(w->plan, demand_operand(w->demand, o)), parts, dim, name, set);
 }
 
 void general_kernels(struct source *w)

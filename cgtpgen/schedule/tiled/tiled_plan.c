@@ -352,7 +352,7 @@ static const char *choose_routes(struct arena *a, struct schedule *s)
         const struct operand *q = demand_operand(s->demand, o);
         if (!route_choose(s->demand->plan->problem->spec, q->index, 1, tiled_is_row(q) ? &own_row : &parts,
                           &s->route[o]) ||
-            s->route[o].compensated)
+            route_keeps(&s->route[o]))
             return "no way to sum as the spec asks";
     }
     return NULL;
