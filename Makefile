@@ -3,7 +3,7 @@
 # make test T=tune      one test, or several: T='unit_spec tests/cli.t'
 # make test-all         the long ones too (TEST_ALL=1 in the environment of every test)
 # make test-torch       --emit=torch, with PyTorch: TORCH_PYTHON is a python that has it (default: build/torch/venv's,
-#                       which make torch-venv installs, some 3 GB; or PYTHON)
+#                       which make torch-venv installs, some 3 GB; or PYTHON); make gpu-torch on a GPU
 # make models           models of MACE, NequIP, SevenNet and Allegro with generated modules (tests/models/models.mk)
 # make test-jax         --emit=jax, with JAX, likewise: JAX_PYTHON, make jax-venv; make gpu-jax on a GPU
 # make fuzz             changed specs through the generator, guided by coverage (tests/fuzz/fuzz.mk; RUNS=100000)
@@ -68,7 +68,7 @@ TESTS := $(foreach name,$(NAMED),$(or $(filter $(BUILD)/tests/$(name) tests/$(na
     $(error no test is named $(name))))
 endif
 
-.PHONY: all test test-all test-torch torch-venv test-jax gpu-jax jax-venv demo bench bench-stability bench-generation generated check-generated \
+.PHONY: all test test-all test-torch gpu-torch torch-venv test-jax gpu-jax jax-venv demo bench bench-stability bench-generation generated check-generated \
     install uninstall static dist deb clean FORCE
 all: $(BUILD)/cgtpgen
 
@@ -178,6 +178,11 @@ TORCH_VENV := build/torch/venv
 TORCH_PYTHON ?= $(if $(wildcard $(TORCH_VENV)/bin/python),$(abspath $(TORCH_VENV))/bin/python,$(PYTHON))
 test-torch: $(BUILD)/cgtpgen
 	$(Q)CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' TEST_TORCH=1 TORCH_PYTHON='$(TORCH_PYTHON)' prove -v -e '' tests/torch.t
+# The same on a GPU, where TORCH_PYTHON has PyTorch for CUDA, and what a call costs.
+gpu-torch: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
+	$(Q)$(TORCH_PYTHON) tests/torch/gpu.py build $(GPU_GENERATOR) $(GPU_DIR)/torch
+	$(Q)$(TORCH_PYTHON) tests/torch/gpu.py run $(GPU_DIR)/torch
+	$(Q)DEVICE=cuda $(TORCH_PYTHON) tests/torch/check.py $(GPU_DIR)/torch/site/products golden gradients closure
 torch-venv:
 	$(Q)$(PYTHON) -m venv $(TORCH_VENV)
 	$(Q)$(TORCH_VENV)/bin/pip install 'torch>=2.10' 'setuptools>=70.1' numpy
@@ -189,7 +194,7 @@ test-jax: $(BUILD)/cgtpgen
 gpu-jax: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
 	$(Q)$(JAX_PYTHON) tests/jax/gpu.py build $(GPU_GENERATOR) $(GPU_DIR)/jax
 	$(Q)$(JAX_PYTHON) tests/jax/gpu.py run $(GPU_DIR)/jax
-	$(Q)$(JAX_PYTHON) tests/jax/check.py $(GPU_DIR)/jax/site/products gradients closure transforms graphs batches errors
+	$(Q)$(JAX_PYTHON) tests/jax/check.py $(GPU_DIR)/jax/site/products golden gradients closure transforms graphs batches errors
 jax-venv:
 	$(Q)$(PYTHON) -m venv $(JAX_VENV)
 	$(Q)$(JAX_VENV)/bin/pip install 'jax>=0.10' 'setuptools>=70.1'

@@ -120,6 +120,7 @@ class Builder:
         self.cxx = [*shlex.split(os.environ.get("CXX", "c++")), "-std=c++17", *flags, "-fPIC"]
         self.nvcc = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
         self.openmp = ["-fopenmp"] if self.has_openmp() else []
+        self.objects: dict[str, concurrent.futures.Future[str]] = {}
         self.runtime = hashlib.sha256()
         for path in sorted(glob.glob(f"{RUNTIME}/*.[hc]")):
             with open(path, "rb") as file:
@@ -141,8 +142,7 @@ class Builder:
                     "-Xcompiler=-fPIC"]
         return self.cxx if source.endswith(".cpp") else [*self.cc, *(self.openmp if device == "cpu" else [])]
 
-    def object_of(self, job: tuple[str, list[str]]) -> str:
-        source, command = job
+    def object_of(self, source: str, command: list[str]) -> str:
         state = self.runtime.copy()
         state.update(shlex.join(command).encode())
         for path in (source, *sorted(glob.glob(f"{glob.escape(os.path.dirname(source))}/*.h"))):
@@ -154,18 +154,28 @@ class Builder:
             os.replace(f"{made}.new", made)
         return made
 
-    def library(self, pool: concurrent.futures.Executor, framework: Framework, folder: str, name: str, device: str,
-                defined: bool, into: str) -> None:
-        """Builds a product's library for a device; defined: that of another device defines PyTorch's operators."""
-        where = package_folder(framework)
+    def compile(self, pool: concurrent.futures.Executor, framework: Framework, folder: str, name: str, device: str,
+                defined: bool) -> list[concurrent.futures.Future[str]]:
+        """Begins to compile a product's sources for a device; defined: the library of another one defines PyTorch's
+        operators."""
         jobs = [(path, self.compiler(path, device)) for path in
                 (*kernels(folder, name, device), f"{folder}/{name}.c", f"{RUNTIME}/cgtp.c")]
         macros = ["-DCGTP_TORCH_NO_DEF"] if defined and framework is FRAMEWORKS["torch"] else []
         jobs.append((f"{folder}/{name}{framework.source}",
-                     [*self.cxx, *framework.flags, "-isystem", f"{where}/include", *macros]))
-        objects = list(pool.map(self.object_of, jobs))
+                     [*self.cxx, *framework.flags, "-isystem", f"{package_folder(framework)}/include", *macros]))
+        return [self.begun(pool, *job) for job in jobs]
+
+    def begun(self, pool: concurrent.futures.Executor, source: str, command: list[str]) -> concurrent.futures.Future[str]:
+        """The object of a source, which several libraries may have."""
+        key = shlex.join([*command, source])
+        if key not in self.objects:
+            self.objects[key] = pool.submit(self.object_of, source, command)
+        return self.objects[key]
+
+    def link(self, framework: Framework, name: str, device: str, objects: list[str], into: str) -> None:
         made = f"{into}/{framework.library.format(name=name, device=device)}"
-        libraries = [f"-L{where}/lib", *framework.link[device]] if framework.link[device] else []
+        flags = framework.link[device]
+        libraries = [f"-L{package_folder(framework)}/lib", *flags] if flags else []
         if device == "cuda":
             self.run([self.nvcc, "-shared", "-Xlinker=-Bsymbolic", "-o", made, *objects, *libraries])
         else:
@@ -179,6 +189,7 @@ def build(folder: str, into: str, temporary: str) -> None:
     os.makedirs(into, exist_ok=True)
     builder = Builder(temporary)
     places = [folder, *sorted(path[:-1] for path in glob.glob(f"{glob.escape(folder)}/*/"))]
+    libraries: list[tuple[Framework, str, str, list[concurrent.futures.Future[str]]]] = []
     with concurrent.futures.ThreadPoolExecutor(int(os.environ.get("MAX_JOBS", os.cpu_count() or 1))) as pool:
         for name, frameworks in products(folder).items():
             for framework in frameworks:
@@ -188,10 +199,13 @@ def build(folder: str, into: str, temporary: str) -> None:
                 if not found:
                     sys.exit(f"{folder} has no kernels of {name}: write them with cgtpgen --emit=header,source,..")
                 for number, (place, device) in enumerate(found):
-                    builder.library(pool, framework, place, name, device, number > 0, into)
+                    libraries.append((framework, name, device,
+                                      builder.compile(pool, framework, place, name, device, number > 0)))
             for suffix in (".h", ".hpp", *(framework.module for framework in frameworks)):
                 if os.path.exists(f"{folder}/{name}{suffix}"):
                     shutil.copy(f"{folder}/{name}{suffix}", into)
+        for framework, name, device, objects in libraries:
+            builder.link(framework, name, device, [made.result() for made in objects], into)
     for name in sorted({"cgtp.h"}.union(*(framework.runtime for framework in used(folder)))):
         shutil.copy(f"{RUNTIME}/{name}", into)
     with open(f"{into}/py.typed", "w"):

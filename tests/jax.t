@@ -11,16 +11,12 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, 'tests')
+sys.path[:0] = ['tests', 'tests/jax']
+from cases import GOLDEN, OTHERS  # noqa: E402
 from tap import done, ok  # noqa: E402
 from wheel import BUILD, Wheel, run  # noqa: E402
 
 PYTHON = os.environ.get('JAX_PYTHON') or sys.executable
-GOLDEN = ['g_mixed_modes', 'g_triple_mixed', 'g_mode_uvu_noweight', 'g_variances', 'g_nequip_lmax1_graph', 'g_diffdock_l1_graph']
-OTHERS = [('modes_two', 'modes', 'kernels', '[forward, backward]'), ('modes_one', 'modes', 'kernels', '[forward]'),
-          ('modes_none', 'modes', 'kernels', '[backward]'), ('single', 'edges', 'precision', 'float32'),
-          ('single_any', 'edges_any', 'precision', 'float32'), ('half', 'edges', 'precision', 'bfloat16'),
-          ('mixed', 'edges', 'precision', '{x: bfloat16, w: float16}')]
 
 
 def program(wheel):

@@ -11,17 +11,13 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, 'tests')
+sys.path[:0] = ['tests', 'tests/torch']
+from cases import GOLDEN, OTHERS  # noqa: E402
 from tap import done, ok  # noqa: E402
 from wheel import BUILD, Wheel, run  # noqa: E402
 
 PYTHON = os.environ.get('TORCH_PYTHON') or sys.executable
 WHEEL = Wheel('torch', f'{BUILD}/torch', PYTHON)
-GOLDEN = ['g_mixed_modes', 'g_triple_mixed', 'g_mode_ultvw_1', 'g_mode_uuw_1', 'g_mode_uvv_1', 'g_mode_uvultv_1',
-          'g_mode_uvu_noweight', 'g_variances', 'g_nequip_lmax1_graph', 'g_diffdock_l1_graph']
-# Products of tests/torch/specs with other kernels.
-OTHERS = [('modes_two', 'modes', 'kernels', '[forward, backward]'), ('modes_one', 'modes', 'kernels', '[forward]'),
-          ('modes_none', 'modes', 'kernels', '[backward]')]
 
 
 def check(*parts):

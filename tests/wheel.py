@@ -4,6 +4,7 @@ import os
 import re
 import struct
 import subprocess
+import sys
 
 from tap import ok
 
@@ -35,9 +36,9 @@ class Wheel:
         self.framework, self.work, self.python = framework, os.path.abspath(work), python
         self.package = f'{self.work}/site/products'
 
-    def generate(self, golden, others, *more):
-        """Writes the products of SPECS, of golden cases, of more specs, and others that differ from those of SPECS in one
-        key: (name, whose, key, value)."""
+    def specs(self, golden, others, *more):
+        """The paths of SPECS, of golden cases, of more specs, and of others, written here, that differ from those of SPECS in
+        one key: (name, whose, key, value)."""
         os.makedirs(f'{self.work}/specs', exist_ok=True)
         specs = [f'{SPECS}/{name}' for name in sorted(os.listdir(SPECS))] + list(more)
         specs += [f'tests/golden/{name}.yaml' for name in golden]
@@ -46,9 +47,21 @@ class Wheel:
             text = re.sub(f'^{key}: .*', f'{key}: {value}', text, flags=re.M)
             write(path, re.sub('^name: .*', f'name: {name}', text, flags=re.M))
             specs.append(path)
+        return specs
+
+    def generate(self, golden, others, *more):
+        """Writes the products of these specs, for CPUs."""
+        specs = self.specs(golden, others, *more)
         made = run(GENERATOR, '--backend=c', '-Wno-all', f'--emit=header,hpp,source,{self.framework}', '--prune', '-o',
                    f'{self.work}/products', *specs)
         return ok(made.returncode == 0 and not made.stdout, f'{len(specs)} products are generated', made.stdout)
+
+    def build(self, generator, specs):
+        """The package of these for CPUs and CUDA, without pip: on machines with a GPU."""
+        for backend, into in ('c', 'products'), ('cuda', 'products/cuda'):
+            subprocess.run([generator, f'--backend={backend}', '-Wno-all', f'--emit=header,source,{self.framework}', '-o',
+                            f'{self.work}/{into}', *specs], check=True)
+        subprocess.run([sys.executable, 'runtime/cgtp_build.py', f'{self.work}/products', self.package], check=True)
 
     def install(self):
         """pip builds a wheel and installs it."""

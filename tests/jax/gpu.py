@@ -9,37 +9,22 @@ import ctypes
 import functools
 import importlib
 import os
-import re
-import subprocess
 import sys
 import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))
+from cases import GOLDEN, OTHERS  # noqa: E402
 from tap import done, ok  # noqa: E402
+from wheel import Wheel  # noqa: E402
 
 CALLS = 100           # kernels of one compiled function
 OVERHEAD_MOST = 15    # us a kernel in a compiled function, beside its launch
-SPECS = ['specs/nequip_water.yaml', *(f'tests/torch/specs/{name}.yaml' for name in
-                                      ('edges', 'edges_any', 'environment', 'modes', 'shared'))]
-OTHERS = [('modes_two', 'modes', 'kernels', '[forward, backward]'), ('modes_one', 'modes', 'kernels', '[forward]'),
-          ('modes_none', 'modes', 'kernels', '[backward]'), ('single', 'edges', 'precision', 'float32'),
-          ('single_any', 'edges_any', 'precision', 'float32'), ('half', 'edges', 'precision', 'bfloat16'),
-          ('mixed', 'edges', 'precision', '{x: bfloat16, w: float16}')]
 
 
 def build(generator, folder):
-    os.makedirs(f'{folder}/specs', exist_ok=True)
-    specs = list(SPECS)
-    for name, of, key, value in OTHERS:
-        with open(f'tests/torch/specs/{of}.yaml') as file:
-            text = re.sub(f'^{key}: .*', f'{key}: {value}', file.read(), flags=re.M)
-        specs.append(f'{folder}/specs/{name}.yaml')
-        with open(specs[-1], 'w') as file:
-            file.write(re.sub('^name: .*', f'name: {name}', text, flags=re.M))
-    for backend, into in ('c', f'{folder}/products'), ('cuda', f'{folder}/products/cuda'):
-        subprocess.run([generator, f'--backend={backend}', '-Wno-all', '--emit=header,source,jax', '-o', into, *specs], check=True)
-    subprocess.run([sys.executable, 'runtime/cgtp_build.py', f'{folder}/products', f'{folder}/site/products'], check=True)
+    wheel = Wheel('jax', folder, sys.executable)
+    wheel.build(generator, wheel.specs(GOLDEN, OTHERS, 'specs/nequip_water.yaml'))
 
 
 def derivatives(call, arrays):

@@ -180,7 +180,7 @@ def measure(contender, step, *arguments):
         found = kernels(call)
     except torch.OutOfMemoryError:
         return ['out of memory', '-', '-'], None
-    for name, ms in found[:6]:
+    for name, ms in found[:14]:
         print(f'#    {ms:8.2f} ms {name[:150]}')
     missing = [own for name, own in OWN.items() if name in contender and not any(re.search(own, k) for k, _ in found)]
     if missing:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """On a CUDA device: operators against e3nn and against the same product on the CPU, streams, CUDA graphs, what a call
-costs beside its launch. Run by hand; PACKAGE is the folder of a package with modules nequip_water, modes and edges of
-both backends (docs/verification.md).
+costs beside its launch. `make gpu-torch` builds the package and runs this, then check.py on the device.
 
-    tests/torch/gpu.py PACKAGE
+    tests/torch/gpu.py build GENERATOR FOLDER     generates and builds FOLDER/site/products, for CPUs and CUDA
+    tests/torch/gpu.py run FOLDER
 """
 import ctypes
 import importlib
@@ -15,16 +15,23 @@ import torch
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))
+from cases import GOLDEN, OTHERS  # noqa: E402
 from tap import done, ok, skip  # noqa: E402
+from wheel import Wheel  # noqa: E402
 
-FOLDER = os.path.abspath(sys.argv[1])
-sys.path.insert(0, os.path.dirname(FOLDER))
+FOLDER = os.path.abspath(f'{sys.argv[-1]}/site/products')
 CUDA = torch.device('cuda')
+CALLS = 20           # kernels of one program of AOTInductor
 OVERHEAD_MOST = 2.5  # calls of x + x, since hosts differ: 15 us where that takes 6
 
 
 def module(name):
-    return importlib.import_module(f'{os.path.basename(FOLDER)}.{name}')
+    return importlib.import_module(f'products.{name}')
+
+
+def build(generator, folder):
+    wheel = Wheel('torch', folder, sys.executable)
+    wheel.build(generator, wheel.specs(GOLDEN, OTHERS, 'specs/nequip_water.yaml'))
 
 
 def random_graph(nodes, edges, columns, dtype=torch.float32, device=CUDA):
@@ -142,6 +149,27 @@ def microseconds(call, calls=2000):
     return best * 1e6
 
 
+def program(layer, x, y, w, graph):
+    """AOTInductor's of so many convolutions, which wait for nothing but each other."""
+    class Model(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = layer
+
+        def forward(self, xs, y, w, *ends):
+            return [self.layer(x, y, w, type(graph)(*ends[:2], len(x), len(x), *ends[2:], None)) for x in xs]
+
+    inputs = ([x + n for n in range(CALLS)], y, w, graph.sender, graph.receiver, graph.receiver_row, graph.by_sender,
+              graph.sender_row)
+    exported = torch.export.export(Model(), inputs)
+    made = torch._inductor.aoti_compile_and_package(exported, package_path=f'{FOLDER}/calls.pt2')
+    loaded = torch._inductor.aoti_load_package(made)
+    for found, x in zip(loaded(*inputs), inputs[0]):
+        if not torch.equal(found, layer(x, y, w, graph)):
+            ok(False, 'a program of AOTInductor computes the same')
+    return lambda: loaded(*inputs)
+
+
 def check_overhead():
     """A kernel on a graph of a few edges, where the host is what takes time: the C function through ctypes, with all
     arguments made, and the operator, the module without and with gradients."""
@@ -155,7 +183,7 @@ def check_overhead():
 
     class CGraph(ctypes.Structure):
         _fields_ = [(n, ctypes.c_int64) for n in ('items', 'senders', 'receivers')] + \
-                   [(n, ctypes.c_void_p) for n in ('sender', 'receiver', 'receiver_row', 'by_sender', 'sender_row')]
+                   [(n, ctypes.c_void_p) for n in ('sender', 'receiver', 'receiver_row', 'by_sender', 'sender_row', 'order')]
 
     c_graph = CGraph(8, 4, 4, *(a.data_ptr() for a in (graph.sender, graph.receiver, graph.receiver_row, graph.by_sender,
                                                        graph.sender_row)))
@@ -170,17 +198,27 @@ def check_overhead():
         op = microseconds(lambda: operator([x, y, w], arguments))
         mine = microseconds(lambda: layer(x, y, w, graph))
         add = microseconds(lambda: x + x)
-    x.requires_grad_()
-    recorded = microseconds(lambda: layer(x, y, w, graph))
+    recorded = microseconds(lambda: layer(x.requires_grad_(), y, w, graph))
     print(f'# us a call: bare launch {bare:.1f}, operator {op:.1f}, module {mine:.1f}, module recording {recorded:.1f}, '
-          f'x + x {add:.1f}')
+          f'x + x {add:.1f}', flush=True)
     for name, took in ('an operator', op), ('a module', mine):
         ok(took - bare < OVERHEAD_MOST * add, f'{name} costs less than {OVERHEAD_MOST} x + x more than the launch',
            (took - bare) / add)
+    with torch.no_grad():
+        compiled = microseconds(program(layer, x, y, w, graph), 200) / CALLS
+    print(f'# us a call in a program of AOTInductor: {compiled:.1f}')
+    ok(compiled - bare < add, 'a call of AOTInductor\'s costs less than x + x more than the launch', (compiled - bare) / add)
 
 
-print(f'# PyTorch {torch.__version__}, {torch.cuda.get_device_name()}')
-check_numbers()
-check_streams()
-check_overhead()
-done()
+def main():
+    if sys.argv[1] == 'build':
+        return build(*sys.argv[2:])
+    sys.path.insert(0, os.path.dirname(FOLDER))
+    print(f'# PyTorch {torch.__version__}, {torch.cuda.get_device_name()}')
+    check_numbers()
+    check_streams()
+    check_overhead()
+    done()
+
+
+main()
