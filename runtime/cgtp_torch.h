@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* cgtp_torch.h - a product's kernels as operators of PyTorch. NAME_torch.cpp is made of it.
  *
- * C++17. It uses nothing of PyTorch but its stable ABI: a library that is compiled once works with PyTorch 2.10
- * and every later one. What an operator takes and returns follows from the product's descriptor: the kernel's
- * inputs, then the graph (sender, receiver, receiver_row, by_sender, sender_row; with edges: any sender, receiver
- * and the numbers of both) or the number of items; it returns the kernel's outputs. Arrays are tensors
- * [rows, elements of a row], contiguous, or, where the spec has rows: strided, slices of such.
+ * C++17. It uses nothing of PyTorch but its stable ABI: a library that is compiled once works with
+ * PyTorch 2.10 and every later one. What an operator takes and returns follows from the product's descriptor:
+ * the kernel's inputs, then the graph (sender, receiver, receiver_row, by_sender, sender_row; with edges: any
+ * sender, receiver and the numbers of both) or the number of items; it returns the kernel's outputs. Arrays
+ * are tensors [rows, elements of a row], contiguous, or, where the spec has rows: strided, slices of such.
  *
  * Outputs and the workspace are memory of PyTorch's allocator, on CUDA kernels run on its current stream.
  */
@@ -125,25 +125,37 @@ inline std::string list_text(const int64_t *number, int64_t n)
     return out.str();
 }
 
-/* Is it contiguous and of these sizes, type and device? `columns` < 0: a vector. strided: each row is contiguous. */
-inline void expect(const operation &op, const char *name, const view &v, int64_t rows, int64_t columns,
-                   int32_t dtype, const device &on, bool strided = false)
+/* What of a tensor is not as wanted: its sizes (columns < 0: a vector's), type, device or strides. */
+[[noreturn]] inline void refuse(const operation &op, const char *name, const view &v, int64_t rows,
+                                int64_t columns, int32_t dtype, const device &on)
 {
     const int64_t wanted[] = {rows, columns}, dims = columns < 0 ? 1 : 2;
-    bool shape = v.dims == dims, dense = true;
+    const std::string what = std::string(name) + " ";
+    bool shape = v.dims == dims;
     for (int64_t d = 0; shape && d < dims; d++)
         shape = v.sizes[d] == wanted[d];
-    for (int64_t d = dims - 1, step = 1; shape && rows * columns != 0 && d >= 0; step *= v.sizes[d--])
-        dense &= v.sizes[d] == 1 || v.strides[d] == step || (strided && d == 0 && v.strides[d] > step);
-    std::string what = std::string(name) + " ";
     if (!shape)
         fail(op, what + "has shape " + list_text(v.sizes, v.dims) + ", not " + list_text(wanted, dims));
     if (v.dtype != dtype)
         fail(op, what + "is of " + dtype_text(v.dtype) + ", not " + dtype_text(dtype));
     if (v.on != on)
         fail(op, what + "is on " + device_text(v.on) + ", not on " + device_text(on));
-    if (!dense)
-        fail(op, what + "has strides " + list_text(v.strides, dims) + ": it is not contiguous");
+    fail(op, what + "has strides " + list_text(v.strides, dims) + ": it is not contiguous");
+}
+
+/* Is it contiguous and of these sizes, type and device? `columns` < 0: a vector. strided: each row is
+ * contiguous. */
+inline void expect(const operation &op, const char *name, const view &v, int64_t rows, int64_t columns,
+                   int32_t dtype, const device &on, bool strided = false)
+{
+    const int64_t dims = columns < 0 ? 1 : 2, row = columns < 0 ? 1 : columns;
+    const bool right =
+        v.dims == dims && v.sizes[0] == rows && (dims < 2 || v.sizes[1] == columns) && v.dtype == dtype &&
+        !(v.on != on) &&
+        (rows * row == 0 || ((rows == 1 || v.strides[0] == row || (strided && v.strides[0] > row)) &&
+                             (dims < 2 || columns == 1 || v.strides[1] == 1)));
+    if (!right)
+        refuse(op, name, v, rows, columns, dtype, on);
 }
 
 /* ---- devices ---- */
@@ -173,6 +185,38 @@ struct current_device {
     }
 };
 #endif
+
+/* The workspace of a call, in memory of PyTorch's allocator. On CUDA it is not made a tensor of, which takes
+ * PyTorch longer: like a tensor's its memory may be used again by what comes after on the stream. */
+struct workspace {
+    void *data = nullptr;
+#ifdef USE_CUDA
+    workspace(const operation &op, const device &, size_t bytes)
+    {
+        if (bytes)
+            check(op, aoti_torch_cuda_caching_allocator_raw_alloc(bytes, &data));
+    }
+    ~workspace()
+    {
+        if (data)
+            aoti_torch_cuda_caching_allocator_raw_delete(data);
+    }
+#else
+    tensor memory;
+    workspace(const operation &op, const device &on, size_t bytes)
+    {
+        const int64_t size = static_cast<int64_t>(bytes), stride = 1;
+        AtenTensorHandle made;
+        if (!bytes)
+            return;
+        check(op, aoti_torch_empty_strided(1, &size, &stride, aoti_torch_dtype_uint8(), on.type, on.index,
+                                           &made));
+        memory.reset(made);
+        check(op, aoti_torch_get_data_ptr(made, &data));
+    }
+#endif
+    workspace(const workspace &) = delete;
+};
 
 inline tensor allocate(const operation &op, const device &on, int32_t dtype, int64_t rows, int64_t columns)
 {
@@ -214,14 +258,14 @@ void point(graph_type &graph, const items &all, bool sorted, const view *v)
 }
 
 /* Reads a graph from its tensors, and with edges: any from the numbers that follow them on the stack. */
-inline void read_graph(const operation &op, const std::vector<tensor> &given, const StableIValue *numbers,
+inline void read_graph(const operation &op, const tensor *given, size_t count, const StableIValue *numbers,
                        const device &on, items &all)
 {
     static const char *const name[] = {"sender", "receiver", "receiver_row", "by_sender", "sender_row"};
     const int32_t index = op.product.index_size == 8 ? aoti_torch_dtype_int64() : aoti_torch_dtype_int32();
     const bool sorted = op.product.sorted;
     view v[5];
-    for (size_t i = 0; i < given.size(); i++)
+    for (size_t i = 0; i < count; i++)
         v[i] = look(op, given[i]);
     all.rows[CGTP_ITEM] = length(op, name[0], v[0]);
     for (int side = 0; side < 2; side++) {
@@ -229,13 +273,14 @@ inline void read_graph(const operation &op, const std::vector<tensor> &given, co
         const int64_t rows =
             sorted ? length(op, name[row], v[row]) - 1 : torch::stable::detail::to<int64_t>(numbers[side]);
         if (rows < 0)
-            fail(op, sorted ? std::string(name[row]) + " is empty: it has an element more than there are nodes"
-                            : "a number of nodes is negative");
+            fail(op, sorted
+                         ? std::string(name[row]) + " is empty: it has an element more than there are nodes"
+                         : "a number of nodes is negative");
         all.rows[side ? CGTP_RECEIVER : CGTP_SENDER] = rows;
     }
     const int64_t rows[] = {all.rows[CGTP_ITEM], all.rows[CGTP_ITEM], all.rows[CGTP_RECEIVER] + 1,
                             all.rows[CGTP_ITEM], all.rows[CGTP_SENDER] + 1};
-    for (size_t i = 0; i < given.size(); i++)
+    for (size_t i = 0; i < count; i++)
         expect(op, name[i], v[i], rows[i], -1, i == 2 || i == 4 ? aoti_torch_dtype_int64() : index, on);
     if (op.product.index_size == 8)
         point<cgtp_graph64, int64_t>(all.graph64, all, sorted, v);
@@ -259,8 +304,8 @@ inline bool is_aligned(const view &v, size_t size)
            static_cast<uint64_t>(stride_of(v)) * size % (row & (~row + 1)) == 0;
 }
 
-/* An input as kernels take it: itself, or, where that is a slice that begins anywhere, a copy, which then is the
- * tensor. */
+/* An input as kernels take it: itself, or, where that is a slice that begins anywhere, a copy, which then is
+ * the tensor. */
 inline view aligned(const operation &op, const view &v, size_t size, tensor &t)
 {
     if (is_aligned(v, size))
@@ -275,23 +320,27 @@ inline void run(const operation &op, StableIValue *stack, uint64_t arguments)
 {
     const cgtp_product &p = op.product;
     const cgtp_kernel &k = op.kernel;
-    const size_t graphs = !p.graph ? 0 : p.sorted ? 5 : 2, inputs = static_cast<size_t>(k.inputs);
-    std::vector<tensor> input(inputs), graph(graphs), output(static_cast<size_t>(k.outputs));
+    const size_t graphs = !p.graph   ? 0
+                          : p.sorted ? 5
+                                     : 2,
+                 inputs = static_cast<size_t>(k.inputs), outputs = static_cast<size_t>(k.outputs);
+    std::vector<tensor> held(inputs + graphs + outputs);
+    tensor *const input = held.data(), *const graph = input + inputs, *const output = graph + graphs;
     for (size_t i = 0; i < inputs + graphs; i++) /* all at once: they are ours to release whatever happens */
-        (i < inputs ? input[i] : graph[i - inputs]).reset(torch::stable::detail::to<AtenTensorHandle>(stack[i]));
+        held[i].reset(torch::stable::detail::to<AtenTensorHandle>(stack[i]));
     if (inputs + graphs == 0)
         fail(op, "it has no arguments by which PyTorch could find a device");
-    const device on = look(op, inputs ? input[0] : graph[0]).on;
+    const device on = look(op, held[0]).on;
     const current_device current(op, on);
     items all;
     if (p.graph)
-        read_graph(op, graph, stack + inputs + graphs, on, all);
+        read_graph(op, graph, graphs, stack + inputs + graphs, on, all);
     else
         all.rows[CGTP_ITEM] = all.graph.items = torch::stable::detail::to<int64_t>(stack[arguments - 1]);
     if (all.rows[CGTP_ITEM] < 0)
         fail(op, "the number of items is negative");
     std::vector<const void *> from(inputs);
-    std::vector<int64_t> stride(inputs + output.size(), 0);
+    std::vector<int64_t> stride(inputs + outputs, 0);
     for (size_t i = 0; i < inputs; i++) {
         const cgtp_slot slot = k.input[i].slot;
         const view v = look(op, input[i]);
@@ -301,22 +350,20 @@ inline void run(const operation &op, StableIValue *stack, uint64_t arguments)
         from[i] = used.data;
         stride[i] = stride_of(used);
     }
-    std::vector<void *> to(output.size());
-    for (size_t o = 0; o < output.size(); o++) {
+    std::vector<void *> to(outputs);
+    for (size_t o = 0; o < outputs; o++) {
         const cgtp_slot slot = k.output[o].slot;
         output[o] = allocate(op, on, dtype_of(p.type[slot]), all.rows[p.index[slot]], p.dim[slot]);
-        to[o] = look(op, output[o]).data;
+        check(op, aoti_torch_get_data_ptr(output[o].get(), &to[o]));
     }
     const void *graph_of = p.index_size == 8 ? static_cast<const void *>(&all.graph64) : &all.graph;
     const size_t bytes = k.workspace(graph_of);
-    tensor workspace;
-    if (bytes && bytes != CGTP_NO_WORKSPACE)
-        workspace = allocate(op, on, aoti_torch_dtype_uint8(), 1, static_cast<int64_t>(bytes));
-    const cgtp_status status = k.run(graph_of, from.data(), to.data(), stride.data(),
-                                     workspace ? look(op, workspace).data : nullptr, bytes, current.stream);
+    const workspace room(op, on, bytes == CGTP_NO_WORKSPACE ? 0 : bytes);
+    const cgtp_status status =
+        k.run(graph_of, from.data(), to.data(), stride.data(), room.data, bytes, current.stream);
     if (status != CGTP_OK)
         fail(op, cgtp_status_text(status));
-    for (size_t o = 0; o < output.size(); o++)
+    for (size_t o = 0; o < outputs; o++)
         stack[o] = torch::stable::detail::from(output[o].release());
 }
 

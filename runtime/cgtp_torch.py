@@ -150,8 +150,10 @@ class _Module(torch.nn.Module):
         super().__init__()
         p = self.product
         self._forward = p.forward() if any(i.path_weight for i in p.instructions) else None  # None: z is zero
-        self._slots = ["xyw".index(slot) for slot in self._forward.kernel.inputs.values()] if self._forward else []
+        self._slots = [("xyw".index(slot), slot, p.strided[slot]) for slot in self._forward.kernel.inputs.values()] \
+            if self._forward else []
         self._of_items = tuple(p.index[slot] == "item" for slot in "xyw")
+        self._sorted, self._index_dtype = p.edges == "sorted", p.index_dtype
         self.irreps_in1, self.irreps_in2, self.irreps_out = p.irreps["x"], p.irreps["y"], p.irreps["z"]
         self.instructions: list[Instruction] = list(p.instructions)
         self.weight_numel: int = p.weight_numel
@@ -220,7 +222,8 @@ class _Module(torch.nn.Module):
         if self._forward is None:
             p = self.product
             return given[0].new_zeros((p.rows(graph)[p.index["z"]], p.dim["z"]), dtype=p.dtype["z"])
-        return self._forward([self._forward.dense(given[slot], "xyw"[slot]) for slot in self._slots], graph)[0]
+        return self._forward([self._forward.dense(given[number], slot) if strided else given[number].contiguous()
+                              for number, slot, strided in self._slots], graph)[0]
 
 
 class TensorProduct(_Module):
@@ -272,18 +275,25 @@ class Convolution(_Module):
     def forward(self, x: Tensor, y: Tensor, weight: Optional[Tensor], edge_index: Union[Edges, Graph],
                 receivers: Optional[int] = None) -> Tensor:
         graph = edge_index if isinstance(edge_index, Graph) else self._graph(edge_index, x, y, weight, receivers)
-        own = graph.order is not None  # is the graph's order of edges another than that of rows?
-        x_of_items, y_of_items, w_of_items = self._of_items
-        if self.weight_numel:
-            weight = self._row_of_weights(weight)
-            if self.shared_weights:
-                weight = weight.reshape(1, -1).expand(graph.sender.shape[0] if w_of_items else 1, -1)
-            elif own:
-                weight = graph.sort(weight)
-        if own:
-            x, y = graph.sort(x) if x_of_items else x, graph.sort(y) if y_of_items else y
-        z = self._call((x, y, weight), self._arguments(graph))
-        return graph.unsort(z) if own and self.product.index["z"] == "item" else z
+        if weight is None or self.shared_weights:
+            weight = self._weights(weight, graph)
+        if graph.order is None:
+            return self._call((x, y, weight), self._arguments(graph))
+        x_of_items, y_of_items, w_of_items = self._of_items  # whose rows are in another order than the graph's
+        if w_of_items and self.weight_numel and not self.shared_weights:
+            weight = graph.sort(weight)
+        z = self._call((graph.sort(x) if x_of_items else x, graph.sort(y) if y_of_items else y, weight),
+                       self._arguments(graph))
+        return graph.unsort(z) if self.product.index["z"] == "item" else z
+
+    def _weights(self, weight: Optional[Tensor], graph: Graph) -> Optional[Tensor]:
+        """Of a module that has some, or one row for all edges."""
+        if not self.weight_numel:
+            return None
+        weight = self._row_of_weights(weight)
+        if not self.shared_weights:
+            return weight
+        return weight.reshape(1, -1).expand(graph.sender.shape[0] if self._of_items[2] else 1, -1)
 
     def _graph(self, edge_index: Edges, x: Tensor, y: Tensor, weight: Optional[Tensor],
                receivers: Optional[int]) -> Graph:
@@ -299,14 +309,15 @@ class Convolution(_Module):
 
     def _arguments(self, graph: Graph) -> tuple[Any, ...]:
         """What follows the arrays in an operator's arguments."""
-        if graph.sender.dtype != self.product.index_dtype:
-            raise TypeError(f"the graph's node numbers are {graph.sender.dtype}, those of {self.product.name} "
-                            f"{self.product.index_dtype}: pass prepare_graph that dtype")
-        if self.product.edges == "any":
-            return graph.sender, graph.receiver, graph.senders, graph.receivers
-        if graph.receiver_row is None:
+        sender, receiver, senders, receivers, receiver_row, by_sender, sender_row, _ = graph
+        if sender.dtype != self._index_dtype:
+            raise TypeError(f"the graph's node numbers are {sender.dtype}, those of {self.product.name} "
+                            f"{self._index_dtype}: pass prepare_graph that dtype")
+        if not self._sorted:
+            return sender, receiver, senders, receivers
+        if receiver_row is None:
             raise ValueError(f"{self.product.name} needs sorted edges: prepare_graph(.., sort=True)")
-        return graph.sender, graph.receiver, graph.receiver_row, graph.by_sender, graph.sender_row
+        return sender, receiver, receiver_row, by_sender, sender_row
 
 
 def segments(irreps: str) -> list[tuple[int, int]]:

@@ -23,6 +23,10 @@ from torch.autograd import forward_ad
 
 from .cgtp_product import Arrays, Calculus, Graph, Kernel, Product, check_digest, no_library
 
+# What each call asks, found once.
+is_compiling, is_grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
+transforms_active, BelowAutograd = torch._C._are_functorch_transforms_active, torch._C._AutoDispatchBelowAutograd
+
 
 class Operator(Calculus):
     """A kernel as an operator. Called with arrays and graph it is differentiable in every way that PyTorch has."""
@@ -30,20 +34,23 @@ class Operator(Calculus):
     def __init__(self, product: Product, kernel: Kernel):
         super().__init__(product, kernel)
         self.op = getattr(torch.ops.cgtp, self.name).default
+        self.bound = self.op._op  # what self.op calls
 
     def __call__(self, arrays: Sequence[Tensor], graph: Graph) -> tuple[Tensor, ...]:
-        if torch.compiler.is_compiling():
-            return as_tuple(self.op(*arrays, *graph))
-        if forward_ad._current_level >= 0 or torch._C._are_functorch_transforms_active():
-            return as_tuple(Differentiable.apply(self, *arrays, *graph))
-        if torch.is_grad_enabled() and any([array.requires_grad for array in arrays]):
-            return as_tuple(Recorded.apply(self, graph, *arrays))
-        return as_tuple(self.compute(arrays, graph))
+        if is_compiling():
+            made = self.op(*arrays, *graph)
+        elif forward_ad._current_level >= 0 or transforms_active():
+            made = Differentiable.apply(self, *arrays, *graph)
+        elif is_grad_enabled() and any([array.requires_grad for array in arrays]):
+            made = Recorded.apply(self, graph, *arrays)
+        else:
+            with BelowAutograd():  # the operator itself looks at derivatives in Python, some microseconds long
+                made = self.bound(*arrays, *graph)
+        return made if isinstance(made, tuple) else (made,)
 
-    def compute(self, arrays: Sequence[Tensor], graph: Graph) -> Any:
-        """Without a look at derivatives, which the operator itself takes in Python, some microseconds long."""
-        with torch._C._AutoDispatchBelowAutograd():
-            return self.op(*arrays, *graph)
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies of modules, and those that torch.load makes, have the operator that is there."""
+        return operator_of, (self.product.name, self.kernel.name)
 
     def zeros(self, slot: str, inputs: Arrays, graph: Graph) -> Tensor:
         like = next((array for array in inputs.values() if array is not None), graph[0])
@@ -157,7 +164,8 @@ class Recorded(torch.autograd.Function):
         ctx.operator, ctx.graph = operator, graph
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*arrays)
-        return operator.compute(arrays, graph)
+        with BelowAutograd():
+            return operator.bound(*arrays, *graph)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Optional[Tensor]) -> tuple[Optional[Tensor], ...]:
@@ -221,6 +229,10 @@ def load(product: Product, folder: str) -> None:
 
 
 registered: dict[str, Product] = {}
+
+
+def operator_of(product: str, kernel: str) -> Calculus:
+    return registered[product].operators[kernel]
 
 
 def register(product: Product, file: str) -> Product:

@@ -3,6 +3,8 @@
 errors. PACKAGE has the products of tests/torch/specs and some of tests/golden.
 
     tests/torch/check.py PACKAGE PART...
+
+DEVICE=cuda: golden, gradients and closure on a GPU.
 """
 import copy
 import ctypes
@@ -25,6 +27,7 @@ from wheel import golden_arrays  # noqa: E402
 FOLDER = os.path.abspath(sys.argv[1])
 sys.path.insert(0, os.path.dirname(FOLDER))
 EPSILON = torch.finfo(torch.float64).eps
+torch.set_default_device(os.environ.get('DEVICE', 'cpu'))
 
 
 def module(name):
@@ -387,6 +390,10 @@ def check_modules():
     stored.seek(0)
     other.load_state_dict(torch.load(stored))
     ok(torch.equal(layer(x, y), other(x, y)), 'a state_dict, saved and loaded')
+    stored = io.BytesIO()
+    torch.save(layer, stored)
+    stored.seek(0)
+    ok(torch.equal(torch.load(stored, weights_only=False)(x, y), layer(x, y)), 'a module, saved and loaded')
     ok(torch.equal(copy.deepcopy(layer)(x, y), layer(x, y)), 'deepcopy')
     ok('3x0e+2x1o x 2x0e+1x1o -> 2x0e+3x1o | 4 paths | 37 weights' in repr(layer), 'repr', layer)
     near(layer(x.view(2, 3, -1), y.view(2, 3, -1)).double(), layer(x, y).view(2, 3, -1).double(), 'more dimensions')
