@@ -91,8 +91,30 @@ def check_plot(folder):
     ok(none.returncode == 1 and 'no rows' in none.stdout, 'no rows are no plot', none.stdout)
 
 
+def check_models(folder):
+    path, rows = f'{folder}/models.tsv', [
+        ['model', 'contender', 'step', 'ms', 'kernels ms', 'GB', 'replayed ms', 'difference'],
+        ['mace', 'cgtpgen', 'force step', '50.0', '40.0', '1.5', '41.0', '1e-6'],
+        ['mace', 'e3nn', 'force step', '200.0', '190.0', '9.0', '-', '0'],
+        ['mace', 'OpenEquivariance', 'force step', 'out of memory', '-', '-', '-', '-']]
+    with open(path, 'w') as file:
+        file.writelines('\t'.join(row) + '\n' for row in rows)
+    drawn = run(sys.executable, 'tests/models/plot.py', path)
+    ok(drawn.returncode == 0, 'a table of models is drawn', drawn.stdout)
+    svg = '{http://www.w3.org/2000/svg}'
+    page = ElementTree.fromstring(drawn.stdout)
+    bars = [float(bar.get('width')) for bar in page.iter(f'{svg}rect')][1:]
+    equal([round(bar / bars[0], 2) for bar in bars], [1, 0.95, 0.25, 0.2], 'bars are as long as steps and kernels take')
+    ok('50.0 ms, 1.5 GB, 4.0 x e3nn' in [text.text for text in page.iter(f'{svg}text')], 'and say how much faster', drawn.stdout)
+    with open(path, 'w') as file:
+        file.write('\t'.join(rows[0]) + '\n')
+    none = run(sys.executable, 'tests/models/plot.py', path)
+    ok(none.returncode == 1 and 'no rows' in none.stdout, 'no rows of models are no plot', none.stdout)
+
+
 with tempfile.TemporaryDirectory() as temporary:
     check_rows(temporary)
     check_compare(temporary)
     check_plot(temporary)
+    check_models(temporary)
 done()

@@ -1,7 +1,8 @@
 # Models of other packages with generated modules: docs/models.md.
 #
 # make models           small ones on the CPU against themselves: numbers, training, dynamics (tests/models.t)
-# make gpu-models       the same on a GPU, and times and memory beside e3nn, cuEquivariance and OpenEquivariance
+# make gpu-models       the same on a GPU, and times and memory beside e3nn, cuEquivariance and OpenEquivariance, drawn
+#                       in build/models/models.svg
 # make models-venv      the packages, some 5 GB, into build/models
 #
 # MODELS_PYTHON and MODELS_MACE name others. mace-torch needs an older e3nn than the others: it has a folder of its own.
@@ -21,6 +22,7 @@ gpu-models: $(BUILD)/cgtpgen
 	$(Q)$(MODELS_BENCH) $(MODELS_PYTHON) tests/models/bench.py build nequip
 	$(Q)$(MODELS_BENCH) PYTHONPATH='$(MODELS_MACE)':"$$PYTHONPATH" $(MODELS_PYTHON) tests/models/bench.py build mace
 	$(Q)$(MODELS_BENCH) $(MODELS_PYTHON) tests/models/bench.py run nequip mace $(MODELS)/bench.tsv
+	$(Q)$(MODELS_PYTHON) tests/models/plot.py $(MODELS)/bench.tsv > $(MODELS)/models.svg
 models-venv:
 	$(Q)$(PYTHON) -m venv $(MODELS)/venv
 	$(Q)$(MODELS)/venv/bin/pip install 'torch>=2.10' 'setuptools>=70.1' e3nn==0.6.0 nequip==0.19.1 nequip-allegro==0.8.3 \
