@@ -143,6 +143,12 @@ CGTP_DEVICE float cgtp_tf32_ahead(float value)
     return __uint_as_float(__float_as_uint(value) + 0x1000);
 }
 
+/* The same of a number or infinity, in two instructions; of NaN it may be anything. */
+CGTP_DEVICE float cgtp_tf32_near(float value)
+{
+    return __uint_as_float((__float_as_uint(value) + 0x1000) & 0xffffe000u);
+}
+
 /* d += a b, where a is 16 by 8, b 8 by 8 and d 16 by 8; of floats of a and b what TF32 has counts. Lane 4 r + c has a[0] of
  * row r, column c, a[1] of row r + 8, and a[2], a[3] four columns on; b[0] of row c, column r, and b[1] four rows on;
  * d[0], d[1] of row r, columns 2 c and 2 c + 1, and d[2], d[3] of row r + 8. All lanes call. */
@@ -234,6 +240,18 @@ CGTP_DEVICE void cgtp_copy16(void *shared, const void *global, cgtp_policy polic
                      cgtp_address_of(shared)),
                  "l"(global), "l"(policy.bits)
                  : "memory");
+}
+
+/* The number, of which the compiler does not know that it is the same as before: what is made of it is made anew. */
+CGTP_DEVICE float cgtp_opaque(float value)
+{
+    asm volatile("" : "+f"(value));
+    return value;
+}
+CGTP_DEVICE double cgtp_opaque(double value)
+{
+    asm volatile("" : "+d"(value));
+    return value;
 }
 
 /* Closes the group of this thread's copies so far. */

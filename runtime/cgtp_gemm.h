@@ -48,6 +48,12 @@ template <int n> struct cgtp_operand<n, float> {
         high[i] = cgtp_tf32(value);
         low[i] = cgtp_tf32_ahead(value - high[i]);
     }
+    /* In half of the instructions; the sum is right but for 2^-22, and infinity becomes NaN. */
+    CGTP_MEMBER void set_quickly(int i, float value)
+    {
+        high[i] = cgtp_tf32_near(value);
+        low[i] = value - high[i];
+    }
     CGTP_MEMBER void set_parts(int i, const float *parts)
     {
         const float2 both = *(const float2 *)parts;
@@ -62,6 +68,10 @@ template <int n> struct cgtp_operand<n, float> {
 template <int n> struct cgtp_operand<n, double> {
     double value[n];
     CGTP_MEMBER void set(int i, double v)
+    {
+        value[i] = v;
+    }
+    CGTP_MEMBER void set_quickly(int i, double v)
     {
         value[i] = v;
     }

@@ -75,6 +75,17 @@ GEMM_NEVER = [
     ('index: .*', 'index: {w: shared}\naccumulate: compensated', 'no way to sum as the spec asks'),
     ('40x0e', '4040x0e', 'rows of a tile larger than shared memory'),
 ]
+NODAL = 'tests/simt/specs/nodal_pairs.yaml'
+NODAL_NEVER = [
+    ('y: sender', 'y: item', 'y is no row of a node'),
+    ('z: item', 'z: receiver', 'rows of x or z that are not the item\'s own'),
+    ('w: shared', 'w: item', 'weights not of all items'),
+    ('index: ', 'edges: any\nreduction: atomic\nindex: ', 'edges in any order'),
+    (r'\b16x', '12x', 'channels that are no multiple of 8'),
+    (r'16x2e', '16x2e + 8x3e', 'segments of several numbers of channels'),
+    ('16x2o', '16x2o + 16x5o + 16x5e', 'more than 32 components of x or z'),
+    ('index: ', 'accumulate: compensated\nindex: ', 'no way to sum as the spec asks'),
+]
 PAIRED = 'tests/simt/specs/paired_pairs.yaml'
 PAIRED_NEVER = [
     ('x: item', 'x: shared', 'sums of x, y or z over all items'),
@@ -137,7 +148,7 @@ def check_choice():
         said = [verdict for verdict in kernel['verdicts'] if verdict['evaluation'] == 'convolution']
         equal([verdict['path_reasons'] for verdict in said], [LEFT] * len(said), f'conv_mixed {name}: it says why')
         equal({verdict['evaluation'] for verdict in kernel['verdicts']},
-              {'convolution', 'batch', 'tiled', 'gemm', 'paired', 'staged', 'general'},
+              {'convolution', 'batch', 'tiled', 'gemm', 'nodal', 'paired', 'staged', 'general'},
               f'conv_mixed {name}: all were asked')
     for pattern, replacement, reason in WHOLE:
         changed = plan_of(re.sub(pattern, replacement, text))
@@ -251,6 +262,20 @@ def check_gemm_choice():
     equal((one['weights_in_shared_memory'], one['sum_sets']), (False, 2),
           'gemm_large: weights are read where they are, and blocks sum them together')
 
+
+
+def check_nodal_choice():
+    """Matrices of nodes are for channels that are tied, of items and nodes, and say why they are not for others."""
+    with open(NODAL) as f:
+        text = f.read()
+    for kernel in plan_of(text):
+        equal([(one['evaluation'], one['paths']) for one in kernel['schedules']], [('nodal', list(range(9)))],
+              f'nodal_pairs {kernel["name"]}: matrices of nodes')
+    for pattern, replacement, reason in NODAL_NEVER:
+        changed = plan_of(re.sub(pattern, replacement, text))
+        said = {verdict['reason'] for kernel in changed for verdict in kernel['verdicts']
+                if verdict['evaluation'] == 'nodal'}
+        ok(reason in said, f'no matrices of nodes: it says why, {reason}', said)
 
 
 def check_paired_choice():
@@ -462,6 +487,7 @@ check_batch_choice()
 check_staged_choice()
 check_tiled_choice()
 check_gemm_choice()
+check_nodal_choice()
 check_paired_choice()
 jobs = [(arch, product, kernel) for arch, products in PRODUCTS.items() for product in products
         for kernel in KERNELS]

@@ -60,6 +60,10 @@ if [ "$TEST_ALL" ]; then
     check_kernels gemm_layouts "$irmul $three" tests/simt/specs/gemm_wide.yaml sizes paths
     check_kernels paired cat "$paired" sizes paths calls
     check_kernels paired_double_atomic "sed $double $atomic $pair" "$paired_graphs" sizes paths
+    check_kernels nodal cat tests/simt/specs/nodal_pairs.yaml sizes paths calls
+    check_kernels nodal_any "sed $any" tests/simt/specs/nodal_pairs.yaml sizes paths
+    check_kernels nodal_double_layouts "$irmul $double" tests/simt/specs/nodal_pairs.yaml sizes paths
+    check_kernels nodal_received "sed -e 's/y: sender/y: receiver/'" tests/simt/specs/nodal_pairs.yaml sizes paths
     check_kernels paired_layouts "$irmul $pair" "$paired" sizes paths
     check_kernels mixed_atomic "sed $atomic" $mixed sizes paths
     check_kernels mixed_double "sed $double" $mixed sizes paths
@@ -137,6 +141,9 @@ else
         problems=tests/golden golden paths
     check_kernels sample_gemm_large "sed -e 's/^kernels: .*/kernels: [backward]/'" tests/simt/specs/gemm_large.yaml sizes
     check_kernels sample_paired "sed $three" "$paired_graphs" sizes paths calls
+    check_kernels sample_nodal "sed $three" tests/simt/specs/nodal_pairs.yaml sizes paths calls
+    check_kernels sample_nodal_double_any "$irmul $three $double $any" tests/simt/specs/nodal_pairs.yaml sizes
+    check_kernels sample_nodal_received "sed $three -e 's/y: sender/y: receiver/'" tests/simt/specs/nodal_pairs.yaml sizes
     check_kernels sample_paired_mixed "sed -e 's/^kernels: .*/kernels: [backward]/'" \
         tests/simt/specs/paired_mixed.yaml sizes calls
     check_kernels sample_paired_double_atomic "$irmul $three $double $atomic $pair" "$paired_graphs" sizes paths

@@ -18,7 +18,7 @@ DRIVERS = ["tests/%s.c" % name for name in """check_main check check_golden chec
 
 # The headers of the runtime that are changed like the kernels.
 HEADERS = ["cgtp_convolution.h", "cgtp_epilogue.h", "cgtp_batch.h", "cgtp_rows.h", "cgtp_staged.h", "cgtp_tiled.h",
-           "cgtp_paired.h", "cgtp_gemm.h"]
+           "cgtp_paired.h", "cgtp_gemm.h", "cgtp_nodal.h"]
 
 # A mutant ends with its first finding: what it would do after that may take for ever.
 STOP = dict(os.environ, SIMT_STOP="1")
@@ -137,6 +137,7 @@ mutants("staged_graph", "double_backward")
 mutants("tiled_wide", "backward")
 mutants("paired_pairs", "backward")
 mutants("gemm_wide", "backward")
+mutants("nodal_pairs", "backward")
 if os.environ.get("TEST_ALL"):
     mutants("staged_parts", "double_backward")
     mutants("batch_128", "forward")

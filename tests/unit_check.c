@@ -13,6 +13,7 @@
 #include "schedule/check.h"
 #include "schedule/convolution/conv_plan.h"
 #include "schedule/cover.h"
+#include "schedule/nodal/nodal_plan.h"
 #include "schedule/paired/paired_plan.h"
 #include "schedule/gemm/gemm_plan.h"
 #include "schedule/loops/loops.h"
@@ -73,11 +74,17 @@ static const char parts[] =
 static const char tiled[] = "cgtp: 1\nname: t\nirreps: {x: 1x0e + 1x1o, y: 1x0e + 1x1o, z: 16x0e + 8x1o}\n"
                             "instructions: fully_connected\nindex: {w: shared}\nkernels: [forward]\n";
 /* Many: more parts than a block has warps. */
-static const char gemm[] = "cgtp: 1\nname: t\nirreps: {x: 96x0e, y: 1x0e + 1x1o, z: 72x0e + 20x1o}\n"
-                           "instructions: fully_connected\nindex: {w: shared}\nkernels: [forward, backward]\n";
+static const char gemm[] =
+    "cgtp: 1\nname: t\nirreps: {x: 96x0e, y: 1x0e + 1x1o, z: 72x0e + 20x1o}\n"
+    "instructions: fully_connected\nindex: {w: shared}\nkernels: [forward, backward]\n";
 /* Channels that meet in pairs. */
 static const char paired[] = "cgtp: 1\nname: t\nirreps: {x: 40x0e, y: 40x0e + 40x1o, z: 40x0e + 40x1o}\n"
                              "instructions: [[0, 0, 0, uuu], [0, 1, 1, uuu]]\nkernels: [forward]\n";
+
+/* The same, of items and senders. */
+static const char nodal[] = "cgtp: 1\nname: t\nirreps: {x: 16x0e, y: 16x0e + 16x1o, z: 16x0e + 16x1o}\n"
+                            "instructions: [[0, 0, 0, uuu], [0, 1, 1, uuu]]\nkernels: [forward]\n"
+                            "index: {y: sender, w: shared}\ntune: {sm_90: {evaluation: nodal}}\n";
 
 /* Schedules that a test may change; kernel: its number. */
 static struct kernel_schedule *plan_for(const struct backend *backend, const char *source, int kernel,
@@ -568,6 +575,43 @@ static void rules_of_paired_items(void **state)
                              g->device->shared_bytes));
 }
 
+static struct nodal *new_nodal(const struct schedules **all)
+{
+    return own_plan("nodal", &backend_cuda, nodal, 0, all);
+}
+
+static void rules_of_nodal_matrices(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    struct nodal *g = new_nodal(&all);
+    g->job[1].warp = 8;
+    expect(all, "nodal: job 1 is of warp 8");
+    g = new_nodal(&all);
+    g->job[0].cells = 0;
+    expect(all, "nodal: cell 0 is in 0 jobs");
+    g = new_nodal(&all);
+    g->job[0].cell[g->job[0].cells++] = 1;
+    g->cell[1].paths = 0;
+    expect(all, "nodal: job 0: cells of 1 and 0 paths");
+    g = new_nodal(&all);
+    g->cell[1].paths = 0;
+    expect(all, "nodal: path 1 is in 0 cells");
+    g = new_nodal(&all);
+    g->operand[0].matrix = 1;
+    expect(all, "nodal: operand 0 is of matrix 1 of 1");
+    g = new_nodal(&all);
+    g->stages = 1;
+    expect(all, "nodal: a ring of 1 tiles");
+    g = new_nodal(&all);
+    g->block.field[0].at = 8;
+    expect(all, "nodal: shared memory: ");
+    g = new_nodal(&all);
+    g->block.bytes = g->device->shared_bytes + 1;
+    expect(all, arena_printf(&arena, "nodal: a block of %d bytes of %d that there are", g->block.bytes,
+                             g->device->shared_bytes));
+}
+
 /* ---- every rule ---- */
 
 /* The string that stands at p, of several literals. */
@@ -641,15 +685,25 @@ static void every_rule_is_broken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_path_once),          cmocka_unit_test(outputs_written_once),
-        cmocka_unit_test(weights_written_once),     cmocka_unit_test(areas_named_once),
-        cmocka_unit_test(rows_have_an_owner),       cmocka_unit_test(scratch_of_loops),
-        cmocka_unit_test(rules_of_the_convolution), cmocka_unit_test(path_sets_of_the_batch),
-        cmocka_unit_test(rules_of_the_batch),       cmocka_unit_test(phases_of_the_batch),
-        cmocka_unit_test(rules_of_staged_weights),  cmocka_unit_test(rules_of_staged_parts),
-        cmocka_unit_test(groups_of_tiled_items),    cmocka_unit_test(rules_of_tiled_items),
-        cmocka_unit_test(rows_by_gemm),             cmocka_unit_test(sums_by_gemm),
-        cmocka_unit_test(rules_of_paired_items),    cmocka_unit_test(every_rule_is_broken), /* last */
+        cmocka_unit_test(every_path_once),
+        cmocka_unit_test(outputs_written_once),
+        cmocka_unit_test(weights_written_once),
+        cmocka_unit_test(areas_named_once),
+        cmocka_unit_test(rows_have_an_owner),
+        cmocka_unit_test(scratch_of_loops),
+        cmocka_unit_test(rules_of_the_convolution),
+        cmocka_unit_test(path_sets_of_the_batch),
+        cmocka_unit_test(rules_of_the_batch),
+        cmocka_unit_test(phases_of_the_batch),
+        cmocka_unit_test(rules_of_staged_weights),
+        cmocka_unit_test(rules_of_staged_parts),
+        cmocka_unit_test(groups_of_tiled_items),
+        cmocka_unit_test(rules_of_tiled_items),
+        cmocka_unit_test(rows_by_gemm),
+        cmocka_unit_test(sums_by_gemm),
+        cmocka_unit_test(rules_of_nodal_matrices),
+        cmocka_unit_test(rules_of_paired_items),
+        cmocka_unit_test(every_rule_is_broken), /* last */
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, teardown);

@@ -89,6 +89,18 @@ CGTP_DEVICE float cgtp_tf32(float value)
     return value;
 }
 
+CGTP_DEVICE float cgtp_tf32_near(float value)
+{
+    uint32_t bits;
+    value = cgtp_tf32_ahead(value);
+    memcpy(&bits, &value, sizeof bits);
+    bits &= ~0x1fffu;
+    memcpy(&value, &bits, sizeof bits);
+    return value;
+}
+
+CGTP_DEVICE real cgtp_opaque(real value) { return value; }
+
 /* Of floats only what TF32 has is multiplied, and sums lose what does not fit: no lane may rely on more. */
 CGTP_DEVICE void cgtp_mma(float (&d)[4], const float (&a)[4], const float (&b)[2])
 {

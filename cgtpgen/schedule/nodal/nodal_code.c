@@ -1,0 +1,365 @@
+/* nodal_code.c - matrices of nodes: what is done once for a node, in lanes that have a channel of a cell
+ * each. */
+#include "schedule/nodal/nodal_emit.h"
+
+#include "schedule/code_print.h"
+#include "schedule/path.h"
+
+/* ---- functions: cells of a path's matrix, and their sums by component of y ---- */
+
+static const char *place(void *context, int operand, int i)
+{
+    const struct recipe *r = ((const struct code_printer *)context)->code->recipe;
+    return arena_printf(((const struct code_printer *)context)->out->arena, "%s[%d]",
+                        operand < r->inputs ? r->input[operand].name : r->output[operand - r->inputs].name,
+                        i);
+}
+
+static struct recipe *recipe_of(struct arena *a, enum role from, const char *input, const char *output)
+{
+    struct recipe *r = NEW(a, struct recipe);
+    *r = (struct recipe){.inputs = 1,
+                         .outputs = 1,
+                         .input = NEW(a, struct recipe_input),
+                         .output = NEW(a, struct recipe_output)};
+    r->input[0] = (struct recipe_input){.role = from, .name = input};
+    r->output[0] =
+        (struct recipe_output){.role = from == ROLE_A ? ROLE_G : ROLE_A, .name = output, .assign = true};
+    return r;
+}
+
+/* m += M(v), by cell. */
+static const struct code *code_there(struct arena *a, const struct matrix *m)
+{
+    struct code *c = code_begin(a, recipe_of(a, ROLE_A, "v", "m"));
+    int *form = NEW_ARRAY(a, int, m->forms + 1);
+    for (int f = 0; f < m->forms; f++)
+        for (int t = 0; t < m->form[f].terms; t++)
+            form[f] = code_fma(c, code_constant(c, m->form[f].coefficient[t]),
+                               code_load(c, 0, m->form[f].index[t], false), form[f]);
+    for (int i = 0; i < m->rows * m->columns; i++)
+        if (m->entry[i])
+            code_result(c, 0, i, m->entry[i] > 0 ? form[m->entry[i] - 1] : -form[-m->entry[i] - 1], true);
+    return code_finish(a, c);
+}
+
+/* v = what flows back from m to y. */
+static const struct code *code_back(struct arena *a, const struct matrix *m)
+{
+    struct code *c = code_begin(a, recipe_of(a, ROLE_G, "m", "v"));
+    int *flow = NEW_ARRAY(a, int, m->forms + 1), *sum = NEW_ARRAY(a, int, m->depth + 1);
+    for (int i = 0; i < m->rows * m->columns; i++) {
+        const int e = m->entry[i], f = (e < 0 ? -e : e) - 1;
+        if (e)
+            flow[f] = code_add(c, flow[f], e < 0 ? -code_load(c, 0, i, false) : code_load(c, 0, i, false));
+    }
+    for (int f = 0; f < m->forms; f++)
+        for (int t = 0; t < m->form[f].terms; t++) {
+            const int j = m->form[f].index[t];
+            sum[j] = code_fma(c, code_constant(c, m->form[f].coefficient[t]), flow[f], sum[j]);
+        }
+    for (int j = 0; j < m->depth; j++)
+        if (sum[j])
+            code_result(c, 0, j, sum[j], true);
+    return code_finish(a, c);
+}
+
+static const char *function_of(struct nodal_writer *c, const struct matrix *m, bool back, bool *is_new)
+{
+    return product_table_name(
+        c->w->functions, m, back,
+        arena_printf(c->w->arena, "%s_%d_%d_%d", back ? "fold" : "cells", m->l1, m->l2, m->l3), is_new);
+}
+
+static void emit_function(struct nodal_writer *c, const struct matrix *m, bool back)
+{
+    static const bool in_place[] = {true};
+    bool is_new = false;
+    const char *name = function_of(c, m, back, &is_new);
+    if (!is_new)
+        return;
+    struct code_printer printer = {.out = c->w->out,
+                                   .code = back ? code_back(c->w->arena, m) : code_there(c->w->arena, m),
+                                   .constants = c->w->constants,
+                                   .mutation = c->w->mutation,
+                                   .indent = 4,
+                                   .place = place,
+                                   .in_place = in_place};
+    printer.context = &printer;
+    struct text words = {.arena = c->w->arena};
+    code_print_counts(&words, printer.code);
+    line(c->o, "/* (l1, l2, l3) = (%d, %d, %d): %s. */", m->l1, m->l2, m->l3, text_string(&words));
+    line(c->o, "CGTP_DEVICE void %s(real *%s, const real *%s)", name, back ? "v" : "m", back ? "m" : "v");
+    line(c->o, "{");
+    code_printer_begin(&printer);
+    code_print_channel(&printer);
+    line(c->o, "}");
+    blank(c->o);
+}
+
+void nodal_functions(struct nodal_writer *c)
+{
+    const struct plan *plan = c->w->plan;
+    line(c->o,
+         "/* cells_L1_L2_L3: what a path of these l adds to the cells of a matrix, of y times the path's "
+         "weight; fold_L1_L2_L3: what flows back from the cells. */");
+    blank(c->o);
+    for (int i = 0; i < plan->problem->paths; i++) {
+        if (c->w->demand->variant_of[i] < 0)
+            continue;
+        if (c->g->matrices)
+            emit_function(c, plan->path[i].matrix, false);
+        if (c->g->outers)
+            emit_function(c, plan->path[i].matrix, true);
+    }
+}
+
+/* ---- places ---- */
+
+/* "name + 64", where offsets of the job's cells differ by `number`. */
+static const char *with_offset(const struct nodal_writer *c, const char *name, int n, const int *offset)
+{
+    struct text out = {.arena = c->w->arena};
+    bool steady = true;
+    for (int i = 2; i < n; i++)
+        steady &= offset[i] - offset[i - 1] == offset[1] - offset[0];
+    if (n == 1 || (steady && offset[0] == offset[1]))
+        return plus_offset(c->w->arena, name, offset[0]);
+    if (steady)
+        return arena_printf(c->w->arena, "%s + number * %d", plus_offset(c->w->arena, name, offset[0]),
+                            offset[1] - offset[0]);
+    text_printf(&out, "%s + (", name);
+    for (int i = 0; i < n - 1; i++)
+        text_printf(&out, "number == %d ? %d : ", i, offset[i]);
+    text_printf(&out, "%d)", offset[n - 1]);
+    return text_string(&out);
+}
+
+int nodal_step(const struct operand_block *b)
+{
+    return block_is_apart(b) ? NODAL_CHANNELS : 1;
+}
+
+int nodal_place(const struct operand *q, int segment)
+{
+    int before = 0;
+    for (int i = 0; i < segment; i++)
+        before += q->block[i].components;
+    return before * NODAL_CHANNELS;
+}
+
+/* The job's path number i of its first cell. */
+static const struct path *path_of(const struct nodal_writer *c, const struct nodal_job *job, int i, int cell)
+{
+    return &c->w->problem->path[c->g->cell[job->cell[cell]].path[i]];
+}
+
+/* Where the lane's channel of the paths' y begins. */
+static const char *y_at(const struct nodal_writer *c, const struct nodal_job *job, int i,
+                        const struct operand *q, const char *row)
+{
+    int offset[NODAL_CELLS];
+    const struct operand_block *b = &q->block[path_of(c, job, i, 0)->y];
+    for (int k = 0; k < job->cells; k++)
+        offset[k] = nodal_place(q, path_of(c, job, i, k)->y);
+    const int channel = nodal_step(b) == 1 ? b->components : 1;
+    return arena_printf(c->w->arena, "%s + u * %d", with_offset(c, row, job->cells, offset), channel);
+}
+
+static const char *w_at(const struct nodal_writer *c, const struct nodal_job *job, int i, const char *rows)
+{
+    int offset[NODAL_CELLS];
+    for (int k = 0; k < job->cells; k++)
+        offset[k] = path_of(c, job, i, k)->number * NODAL_CHANNELS;
+    return arena_printf(c->w->arena, "*(%s + u)", with_offset(c, rows, job->cells, offset));
+}
+
+static const char *cell_at(const struct nodal_writer *c, const struct nodal_job *job, int matrix)
+{
+    int offset[NODAL_CELLS];
+    for (int k = 0; k < job->cells; k++) {
+        const struct nodal_cell *cell = &c->g->cell[job->cell[k]];
+        offset[k] = nodal_before(&c->w->problem->x, cell->x) * nodal_pitch(c->g) +
+                    nodal_before(&c->w->problem->z, cell->z);
+    }
+    return with_offset(c, arena_printf(c->w->arena, "block.matrix[%d][u]", matrix), job->cells, offset);
+}
+
+/* Rows and columns of the job's cells, and the distance of the matrix's rows: template arguments. */
+static const char *cell_size(const struct nodal_writer *c, const struct nodal_job *job)
+{
+    const struct nodal_cell *cell = &c->g->cell[job->cell[0]];
+    return arena_printf(c->w->arena, "%d, %d, %d", 2 * c->w->problem->x.segment[cell->x].ir.l + 1,
+                        2 * c->w->problem->z.segment[cell->z].ir.l + 1, nodal_pitch(c->g));
+}
+
+static int cell_elements(const struct nodal_writer *c, const struct nodal_job *job)
+{
+    const struct nodal_cell *cell = &c->g->cell[job->cell[0]];
+    return (2 * c->w->problem->x.segment[cell->x].ir.l + 1) *
+           (2 * c->w->problem->z.segment[cell->z].ir.l + 1);
+}
+
+/* ---- jobs ---- */
+
+/* Calls `emit` for each job, in the branch of its warp. */
+static void emit_jobs(struct nodal_writer *c, void (*emit)(struct nodal_writer *, const struct nodal_job *))
+{
+    line(c->o, "{");
+    line(c->o, "const int u = cgtp_lane() %% %d;", NODAL_CHANNELS);
+    for (int warp = 0; warp < NODAL_CHANNELS; warp++) {
+        bool any = false;
+        for (int i = 0; i < c->g->jobs; i++) {
+            const struct nodal_job *job = &c->g->job[i];
+            if (job->warp != warp)
+                continue;
+            if (!any)
+                line(c->o, "%sif (warp == %d) {", warp ? "} else " : "", warp);
+            any = true;
+            const struct nodal_cell *cell = &c->g->cell[job->cell[0]];
+            line(c->o, "{ /* %s to %s%s */",
+                 segment_text(c->w->arena, c->g->mul, c->w->problem->x.segment[cell->x].ir),
+                 segment_text(c->w->arena, c->g->mul, c->w->problem->z.segment[cell->z].ir),
+                 job->cells > 1 ? arena_printf(c->w->arena, ", and %d alike", job->cells - 1) : "");
+            if (job->cells > 1)
+                line(c->o, "const int number = cgtp_lane() / %d < %d ? cgtp_lane() / %d : %d;",
+                     NODAL_CHANNELS, job->cells, NODAL_CHANNELS, job->cells - 1);
+            if (job->cells < NODAL_CELLS)
+                line(c->o, "const bool mine = cgtp_lane() < %d;", job->cells * NODAL_CHANNELS);
+            emit(c, job);
+            line(c->o, "}");
+        }
+    }
+    line(c->o, "}");
+    line(c->o, "}");
+}
+
+/* v += w y, by a path of the job. */
+static void emit_scaled(struct nodal_writer *c, const struct nodal_job *job, int i,
+                        const struct nodal_pair *pair)
+{
+    const struct operand *y = source_input(c->w, pair->y);
+    const struct path *p = path_of(c, job, i, 0);
+    const char *w = "1";
+    if (p->weighted)
+        w = w_at(c, job, i, arena_printf(c->w->arena, "block.%s", source_input(c->w, pair->w)->symbol));
+    line(c->o, "cgtp_nodal_scale<%d, %d>(v, %s, %s);", 2 * p->l2 + 1, nodal_step(&y->block[p->y]),
+         y_at(c, job, i, y, arena_printf(c->w->arena, "block.%s[turn_of_y]", y->symbol)), w);
+}
+
+static void emit_making(struct nodal_writer *c, const struct nodal_job *job)
+{
+    for (int m = 0; m < c->g->matrices; m++) {
+        const struct nodal_matrix *q = &c->g->matrix[m];
+        line(c->o, "real m%d[%d] = {0};", m, cell_elements(c, job));
+        for (int i = 0; i < c->g->cell[job->cell[0]].paths; i++) {
+            const struct path *p = path_of(c, job, i, 0);
+            bool takes = false, is_new = false;
+            for (int t = 0; t < q->terms; t++)
+                takes |= nodal_takes(c->g, p, q->term[t].w);
+            if (!takes)
+                continue;
+            line(c->o, "{");
+            line(c->o, "real v[%d] = {0};", 2 * p->l2 + 1);
+            for (int t = 0; t < q->terms; t++)
+                if (nodal_takes(c->g, p, q->term[t].w))
+                    emit_scaled(c, job, i, &q->term[t]);
+            line(c->o, "%s(m%d, v);", function_of(c, c->w->plan->path[p->number].matrix, false, &is_new), m);
+            line(c->o, "}");
+        }
+        if (job->cells < NODAL_CELLS)
+            line(c->o, "if (mine)");
+        line(c->o, "cgtp_nodal_put_cell<%s>(%s, m%d);", cell_size(c, job), cell_at(c, job, m), m);
+    }
+}
+
+void nodal_make_matrices(struct nodal_writer *c)
+{
+    if (c->g->matrices)
+        emit_jobs(c, emit_making);
+}
+
+/* What a path's flows give the outputs of weights: one lane adds all that there is for a weight. */
+static void emit_weight_shares(struct nodal_writer *c, const struct nodal_job *job, int i)
+{
+    const struct path *p = path_of(c, job, i, 0);
+    for (int s = 0; s < c->g->shares; s++) {
+        const struct nodal_share *share = &c->g->share[s];
+        const struct operand *q = demand_operand(c->w->demand, share->output);
+        if (q->slot != SLOT_W || !p->weighted)
+            continue;
+        const struct operand *y = source_input(c->w, share->by);
+        if (job->cells < NODAL_CELLS)
+            line(c->o, "if (mine)");
+        line(c->o, "%s += cgtp_nodal_dot<%d, %d>(%s, v%d);",
+             w_at(c, job, i, arena_printf(c->w->arena, "block.%ssums", q->symbol)), 2 * p->l2 + 1,
+             nodal_step(&y->block[p->y]),
+             y_at(c, job, i, y, arena_printf(c->w->arena, "block.%s[turn_of_y]", y->symbol)), share->outer);
+    }
+}
+
+/* What they give an output of y: cells of a job may lead to one segment, so that they add one after the
+ * other. */
+static void emit_row_shares(struct nodal_writer *c, const struct nodal_job *job, int i, int output)
+{
+    const struct path *p = path_of(c, job, i, 0);
+    const struct operand *q = demand_operand(c->w->demand, output);
+    bool any = false;
+    for (int s = 0; s < c->g->shares; s++) {
+        const struct nodal_share *share = &c->g->share[s];
+        if (share->output != output || !nodal_takes(c->g, p, share->by))
+            continue;
+        if (!any) {
+            line(c->o, "{");
+            line(c->o, "real sum[%d] = {0};", 2 * p->l2 + 1);
+        }
+        any = true;
+        const char *w = "1";
+        if (p->weighted)
+            w = w_at(c, job, i, arena_printf(c->w->arena, "block.%s", source_input(c->w, share->by)->symbol));
+        line(c->o, "cgtp_nodal_scale<%d, 1>(sum, v%d, %s);", 2 * p->l2 + 1, share->outer, w);
+    }
+    if (!any)
+        return;
+    if (job->cells > 1) {
+        line(c->o, "CGTP_LOOP");
+        line(c->o, "for (int turn = 0; turn < %d; turn++) {", job->cells);
+    }
+    line(c->o, "if (%s == cgtp_lane() / %d)", job->cells > 1 ? "turn" : "0", NODAL_CHANNELS);
+    line(c->o, "cgtp_nodal_add<%d, %d>(%s, sum);", 2 * p->l2 + 1, nodal_step(&q->block[p->y]),
+         y_at(c, job, i, q, arena_printf(c->w->arena, "block.%ssums[warp]", q->symbol)));
+    line(c->o, "cgtp_sync_warp();");
+    if (job->cells > 1)
+        line(c->o, "}");
+    line(c->o, "}");
+}
+
+static void emit_flowing(struct nodal_writer *c, const struct nodal_job *job)
+{
+    const int paths = c->g->cell[job->cell[0]].paths;
+    for (int k = 0; k < c->g->outers && paths; k++) {
+        line(c->o, "real m%d[%d];", k, cell_elements(c, job));
+        line(c->o, "cgtp_nodal_take_cell<%s>(m%d, %s);", cell_size(c, job), k, cell_at(c, job, k));
+    }
+    for (int i = 0; i < paths; i++) {
+        const struct path *p = path_of(c, job, i, 0);
+        bool is_new = false;
+        const char *fold = function_of(c, c->w->plan->path[p->number].matrix, true, &is_new);
+        line(c->o, "{");
+        for (int k = 0; k < c->g->outers; k++) {
+            line(c->o, "real v%d[%d] = {0};", k, 2 * p->l2 + 1);
+            line(c->o, "%s(v%d, m%d);", fold, k, k);
+        }
+        emit_weight_shares(c, job, i);
+        for (int o = 0; o < c->w->demand->outputs; o++)
+            if (demand_operand(c->w->demand, o)->slot == SLOT_Y)
+                emit_row_shares(c, job, i, o);
+        line(c->o, "}");
+    }
+}
+
+void nodal_flow_back(struct nodal_writer *c)
+{
+    if (c->g->outers)
+        emit_jobs(c, emit_flowing);
+}

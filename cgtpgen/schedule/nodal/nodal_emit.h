@@ -1,0 +1,35 @@
+/* nodal_emit.h - matrices of nodes: what the files that write them share. nodal_kernel.c writes the kernel
+ * and its launch, nodal_code.c what is done once for a node.
+ */
+#ifndef CGTPGEN_NODAL_EMIT_H
+#define CGTPGEN_NODAL_EMIT_H
+
+#include "schedule/nodal/nodal_plan.h"
+#include "schedule/source.h"
+#include "util/out.h"
+
+struct nodal_writer {
+    struct source *w;
+    struct out *o;
+    const struct nodal *g;
+};
+
+/* Elements between the components of a channel in what a block has of a row, and where channel 0 begins. */
+int nodal_step(const struct operand_block *);
+int nodal_place(const struct operand *, int segment);
+
+/* The functions of matrices, there and back. */
+void nodal_functions(struct nodal_writer *);
+
+/* A node's matrices, from its rows of y; and what flows back from sums over its items. */
+void nodal_make_matrices(struct nodal_writer *);
+void nodal_flow_back(struct nodal_writer *);
+
+/* Writes the kernels and their launches. */
+void nodal_kernel(struct source *);
+void nodal_launch(struct source *, const struct schedule *);
+
+/* Partial rows of sums over all items, as a C expression. */
+const char *nodal_teams(struct arena *, const struct nodal *);
+
+#endif

@@ -1,0 +1,454 @@
+/* nodal_kernel.c - matrices of nodes: the kernel, and its launch. */
+#include "schedule/nodal/nodal_emit.h"
+
+#include "schedule/index_words.h"
+#include "schedule/item_rows.h"
+#include "schedule/parts.h"
+#include "schedule/path.h"
+
+static int parts_of(const struct nodal *g)
+{
+    return g->mul / NODAL_CHANNELS;
+}
+
+static int wide_of(const struct nodal *g)
+{
+    return 16 / kernel_size(g->demand->kernel);
+}
+
+/* Pieces of 16 bytes of what a block has of a row. */
+static int chunks_of(const struct nodal *g, enum slot slot)
+{
+    return nodal_side(g, slot) * NODAL_CHANNELS / wide_of(g);
+}
+
+static int turns_of(const struct nodal *g, enum slot slot)
+{
+    return (chunks_of(g, slot) + NODAL_LANES - 1) / NODAL_LANES;
+}
+
+const char *nodal_teams(struct arena *a, const struct nodal *g)
+{
+    return arena_printf(a, "cgtp_nodal_teams(%d, %d)", parts_of(g), g->fit);
+}
+
+static const char *const letters[SLOT_COUNT] = {[SLOT_X] = "x", [SLOT_Y] = "y", [SLOT_G] = "z"};
+
+/* An operand of the slot that the demand reads or writes. */
+static const struct operand *operand_of_slot(const struct nodal_writer *c, enum slot slot)
+{
+    for (int i = 0; i < c->w->form->inputs; i++)
+        if (source_input(c->w, i)->slot == slot && demand_reads(c->w->demand, i))
+            return source_input(c->w, i);
+    for (int o = 0; o < c->w->demand->outputs; o++)
+        if (demand_operand(c->w->demand, o)->slot == slot)
+            return demand_operand(c->w->demand, o);
+    return NULL;
+}
+
+/* ---- tables ---- */
+
+/* Where components of a channel, and pieces of a part's channels, are in rows of the slot. */
+static void emit_tables(struct nodal_writer *c, enum slot slot)
+{
+    const struct operand *q = operand_of_slot(c, slot);
+    struct text places = {.arena = c->w->arena}, chunks = {.arena = c->w->arena};
+    const int wide = wide_of(c->g);
+    for (int s = 0; q && s < q->blocks; s++) {
+        const struct operand_block *b = &q->block[s];
+        const bool apart = block_is_apart(b);
+        const int run = apart ? NODAL_CHANNELS : NODAL_CHANNELS * b->components; /* that is in one piece */
+        for (int i = 0; i < b->components; i++)
+            text_printf(&places, "%s{%d, %d}", places.n ? ", " : "",
+                        nodal_place(q, s) + i * (apart ? NODAL_CHANNELS : 1), apart ? 1 : b->components);
+        for (int i = 0; i < NODAL_CHANNELS * b->components; i += wide)
+            text_printf(&chunks, "%s{%lld, %d}", chunks.n ? ", " : "",
+                        (long long)(b->offset + i / run * (apart ? b->component : 0) + i % run), run);
+    }
+    if (!q)
+        return;
+    if (slot != SLOT_Y)
+        line(c->o, "CGTP_TABLE cgtp_steps %s_%s_place[] = {%s};", c->g->name, letters[slot],
+             text_string(&places));
+    line(c->o, "CGTP_TABLE cgtp_steps %s_%s_chunk[] = {%s};", c->g->name, letters[slot],
+         text_string(&chunks));
+}
+
+/* ---- before the first node ---- */
+
+/* Is a slot of items read as a right operand of a product, or as a left one? */
+static bool is_multiplied(const struct nodal_writer *c, enum slot slot)
+{
+    bool is = false;
+    for (int i = 0; i < c->g->products; i++)
+        is |= source_input(c->w, c->g->product[i].from)->slot == slot;
+    return is;
+}
+
+static void emit_places(struct nodal_writer *c)
+{
+    static const enum slot slots[] = {SLOT_X, SLOT_Y, SLOT_G};
+    for (int i = 0; i < 3; i++) {
+        const enum slot slot = slots[i];
+        const char *name = letters[slot];
+        const int d = nodal_side(c->g, slot);
+        if (!operand_of_slot(c, slot))
+            continue;
+        if (slot != SLOT_Y || demand_inputs_of(c->w->demand, slot)) {
+            line(c->o, "int %s_chunks[%d];", name, turns_of(c->g, slot));
+            line(c->o, "cgtp_nodal_chunks<%d>(%s_chunks, %s_%s_chunk, part);", chunks_of(c->g, slot), name,
+                 c->g->name, name);
+        }
+        if (slot == SLOT_Y)
+            continue;
+        line(c->o, "int %s_by_eight[%d];", name, nodal_tiles(d) * 2);
+        line(c->o, "cgtp_nodal_places<%d, 8>(%s_by_eight, %s_%s_place, warp);", d, name, c->g->name, name);
+        if (!is_multiplied(c, slot))
+            continue;
+        line(c->o, "int %s_by_four[%d];", name, nodal_blocks(d) * 2);
+        line(c->o, "cgtp_nodal_places<%d, 4>(%s_by_four, %s_%s_place, warp);", d, name, c->g->name, name);
+    }
+}
+
+/* Where weights of paths are in their row, of the part's first channel; -1: none. */
+static void emit_weight_places(struct nodal_writer *c)
+{
+    struct text list = {.arena = c->w->arena};
+    for (int i = 0; i < c->w->problem->paths; i++)
+        text_printf(&list, "%s%lld", i ? ", " : "",
+                    c->w->problem->path[i].weighted ? (long long)c->w->problem->path[i].weight_offset : -1LL);
+    line(c->o, "CGTP_TABLE int %s_weights[] = {%s};", c->g->name, text_string(&list));
+}
+
+/* A loop over weights of all paths: `i` counts them, `at` is where one is in the row; negative: nowhere. */
+static void begin_weights(struct nodal_writer *c)
+{
+    line(c->o, "for (int i = thread; i < %d; i += %d) {", c->w->problem->paths * NODAL_CHANNELS,
+         NODAL_THREADS);
+    line(c->o, "const int place = %s_weights[i / %d], at = place < 0 ? -1 : place + part * %d + i %% %d;",
+         c->g->name, NODAL_CHANNELS, NODAL_CHANNELS, NODAL_CHANNELS);
+}
+
+static bool reads_weights(const struct nodal_writer *c)
+{
+    return c->w->problem->weight_numel && demand_inputs_of(c->w->demand, SLOT_W);
+}
+
+static void emit_weights(struct nodal_writer *c)
+{
+    if (!reads_weights(c))
+        return;
+    begin_weights(c);
+    for (int i = 0; i < c->w->form->inputs; i++)
+        if (source_input(c->w, i)->slot == SLOT_W && demand_reads(c->w->demand, i))
+            line(c->o, "block.%s[i] = at < 0 ? (real)0 : l.%s[at];", source_input(c->w, i)->symbol,
+                 source_input(c->w, i)->symbol);
+    line(c->o, "}");
+}
+
+static bool copies(const struct nodal_writer *c, int input, enum index_kind index)
+{
+    return demand_reads(c->w->demand, input) && source_input(c->w, input)->index == index &&
+           source_input(c->w, input)->slot != SLOT_W;
+}
+
+/* Copies of a tile's rows, whose items are known, and the next one's items. */
+static void emit_load_tile(struct nodal_writer *c)
+{
+    const int halves = c->g->items / NODAL_ITEMS;
+    const char *mapped = source_item(c->w);
+    line(c->o, "decltype(ahead.item(0)) item[%d];", halves);
+    line(c->o, "auto find_items = [&](void) {");
+    line(c->o, "CGTP_UNROLL");
+    line(c->o, "for (int half = 0; half < %d; half++) {", halves);
+    line(c->o, "const auto e = ahead.item(warp + half * %d);", NODAL_ITEMS);
+    if (mapped[0] == 'e')
+        line(c->o, "item[half] = e;");
+    else
+        line(c->o, "item[half] = e < 0 ? e : (decltype(ahead.item(0)))%s;", mapped);
+    line(c->o, "}");
+    line(c->o, "};");
+    line(c->o, "find_items();");
+    line(c->o, "auto load = [&](int stage) {");
+    line(c->o, "if (ahead.node < nodes) {");
+    line(c->o, "CGTP_UNROLL");
+    line(c->o, "for (int half = 0; half < %d; half++) {", halves);
+    line(c->o, "const int row = warp + half * %d;", NODAL_ITEMS);
+    for (int i = 0; i < c->w->form->inputs; i++) {
+        const struct operand *q = source_input(c->w, i);
+        if (copies(c, i, INDEX_ITEM))
+            line(c->o,
+                 "cgtp_nodal_copy<%d>(block.stage[stage].%s[row], l.%s + (int64_t)item[half] * %s, "
+                 "%s_chunks, "
+                 "item[half] >= 0, %s);",
+                 chunks_of(c->g, q->slot), q->symbol, q->symbol, source_stride(c->w, q), letters[q->slot],
+                 item_rows_policy(c->w, q));
+    }
+    line(c->o, "if (cgtp_lane() == 0)");
+    line(c->o, "block.stage[stage].item[row] = item[half];");
+    line(c->o, "}");
+    line(c->o, "ahead.advance();");
+    line(c->o, "find_items();");
+    line(c->o, "}");
+    line(c->o, "cgtp_copies_commit();");
+    line(c->o, "};");
+}
+
+/* Functions of the kernel that start copies: of the tile ahead; of a node's rows of y. */
+static void emit_load(struct nodal_writer *c)
+{
+    emit_load_tile(c);
+    if (!demand_inputs_of(c->w->demand, SLOT_Y))
+        return;
+    line(c->o, "auto load_node = [&](int64_t node, int turn_of_y) {");
+    for (int i = 0, warp = 0; i < c->w->form->inputs; i++) {
+        const struct operand *q = source_input(c->w, i);
+        if (!copies(c, i, c->g->owner))
+            continue;
+        line(c->o, "if (warp == %d && node < nodes)", warp++ % NODAL_CHANNELS);
+        line(c->o, "cgtp_nodal_copy<%d>(block.%s[turn_of_y], l.%s + node * %s, y_chunks, true, keep);",
+             chunks_of(c->g, SLOT_Y), q->symbol, q->symbol, source_stride(c->w, q));
+    }
+    line(c->o, "};");
+}
+
+static void emit_begin(struct nodal_writer *c)
+{
+    const struct nodal *g = c->g;
+    struct out *o = c->o;
+    line(o, "CGTP_SHARED(shared);");
+    line(o, "%s &block = *(%s *)shared;", g->block.name, g->block.name);
+    line(o, "const int thread = cgtp_thread(), warp = cgtp_uniform(cgtp_warp());");
+    line(o, "const int part = cgtp_block() %% %d;", parts_of(g));
+    line(o, "const int64_t nodes = l.graph.%s, step = cgtp_blocks() / %d;", index_words[g->owner].plural,
+         parts_of(g));
+    item_rows_policies(c->w, o);
+    emit_places(c);
+    line(o, "cgtp_zero_by<%d>(block, thread);", NODAL_THREADS);
+    line(o, "cgtp_sync_block();");
+    line(o, "cgtp_launch_wait();");
+    emit_weights(c);
+    line(o, "int64_t node = cgtp_block() / %d;", parts_of(g));
+    line(o, "cgtp_nodal_tiles<%s, %d, decltype(l.graph)> ahead(l.graph, node, step, nodes);",
+         g->owner == INDEX_SENDER ? "true" : "false", g->items);
+    line(o, "cgtp_positions next = ahead.positions(node);");
+    emit_load(c);
+    if (demand_inputs_of(c->w->demand, SLOT_Y))
+        line(o, "load_node(node, 0);");
+    line(o, "CGTP_LOOP");
+    line(o, "for (int i = 0; i < %d; i++)", g->stages - 1);
+    line(o, "load(i);");
+}
+
+/* ---- a tile ---- */
+
+/* The results of the tile before leave. */
+static void emit_put(struct nodal_writer *c)
+{
+    line(c->o, "CGTP_UNROLL");
+    line(c->o, "for (int half = 0; half < %d; half++)", c->g->items / NODAL_ITEMS);
+    line(c->o, "if (before[half] >= 0) {");
+    for (int o = 0; o < c->w->demand->outputs; o++) {
+        const struct operand *q = demand_operand(c->w->demand, o);
+        if (q->index != INDEX_ITEM)
+            continue;
+        line(c->o,
+             "cgtp_nodal_put<%d>(l.%s + before[half] * %s, %s_chunks, block.out[(turn + 1) %% 2].%s[warp + "
+             "half * %d]);",
+             chunks_of(c->g, q->slot), q->symbol, source_stride(c->w, q), letters[q->slot], q->symbol,
+             NODAL_ITEMS);
+    }
+    line(c->o, "}");
+}
+
+static void emit_products(struct nodal_writer *c, int output)
+{
+    const struct nodal *g = c->g;
+    const struct operand *q = demand_operand(c->w->demand, output);
+    const int d = nodal_side(g, q->slot);
+    line(c->o, "{");
+    line(c->o, "real sum[%d][4] = {};", nodal_tiles(d));
+    for (int i = 0; i < g->products; i++) {
+        const struct operand *from = source_input(c->w, g->product[i].from);
+        if (g->product[i].output == output)
+            line(c->o, "cgtp_nodal_multiply<%s>(sum, operand%d, rows.%s + first, %s_by_four);",
+                 g->keeps_parts ? "true" : "false", g->product[i].operand, from->symbol, letters[from->slot]);
+    }
+    line(c->o, "cgtp_nodal_leave<%d>(block.out[turn %% 2].%s + first, sum, %s_by_eight);", d, q->symbol,
+         letters[q->slot]);
+    line(c->o, "}");
+}
+
+static void emit_tile(struct nodal_writer *c)
+{
+    const struct nodal *g = c->g;
+    const int halves = g->items / NODAL_ITEMS;
+    line(c->o, "cgtp_copies_wait<%d>();", g->stages - 2);
+    line(c->o, "cgtp_sync_block();");
+    line(c->o, "const auto &rows = block.stage[turn %% %d];", g->stages);
+    line(c->o, "load((turn + %d) %% %d);", g->stages - 1, g->stages);
+    if (g->out.bytes) {
+        emit_put(c);
+        line(c->o, "CGTP_UNROLL");
+        line(c->o, "for (int half = 0; half < %d; half++)", halves);
+        line(c->o, "before[half] = rows.item[warp + half * %d];", NODAL_ITEMS);
+    }
+    if (halves > 1) {
+        line(c->o, "CGTP_LOOP");
+        line(c->o, "for (int first = 0; first < %d && at + first < of.end; first += %d) {", g->items,
+             NODAL_ITEMS);
+    } else {
+        line(c->o, "{");
+        line(c->o, "constexpr int first = 0;");
+    }
+    for (int o = 0; o < c->w->demand->outputs; o++)
+        if (demand_operand(c->w->demand, o)->index == INDEX_ITEM)
+            emit_products(c, o);
+    for (int i = 0; i < g->outers; i++)
+        line(c->o, "cgtp_nodal_outer(outer%d, rows.%s + first, x_by_eight, rows.%s + first, z_by_eight);", i,
+             source_input(c->w, g->outer[i].x)->symbol, source_input(c->w, g->outer[i].g)->symbol);
+    line(c->o, "}");
+}
+
+/* ---- a node ---- */
+
+static void emit_operands(struct nodal_writer *c)
+{
+    const struct nodal *g = c->g;
+    for (int i = 0; i < g->operands; i++) {
+        const struct nodal_operand *q = &g->operand[i];
+        line(c->o, "real operand%d[%d][%d][4];", i, nodal_tiles(q->back ? g->dx : g->dz),
+             nodal_blocks(q->back ? g->dz : g->dx));
+        line(c->o, "cgtp_nodal_take<%s, %d, %d, %d>(operand%d, block.matrix[%d][warp]);",
+             q->back ? "true" : "false", g->dx, g->dz, nodal_pitch(g), i, q->matrix);
+    }
+    for (int i = 0; i < g->outers; i++)
+        line(c->o, "real outer%d[%d][%d][4] = {};", i, nodal_tiles(g->dx), nodal_blocks(g->dz));
+}
+
+/* Sums over a node's items, to where lanes find their cells of them; and the rows of y that they become. */
+static void emit_flow(struct nodal_writer *c)
+{
+    const struct nodal *g = c->g;
+    if (!g->outers)
+        return;
+    line(c->o, "cgtp_sync_warp();");
+    for (int i = 0; i < g->outers; i++)
+        line(c->o, "cgtp_nodal_leave_outer<%d, %d, %d>(block.matrix[%d][warp], outer%d);", g->dx, g->dz,
+             nodal_pitch(g), i, i);
+    for (int o = 0; o < c->w->demand->outputs; o++)
+        if (demand_operand(c->w->demand, o)->slot == SLOT_Y)
+            line(c->o, "cgtp_zero_by<%d>(block.%ssums[warp], cgtp_lane());", NODAL_LANES,
+                 demand_operand(c->w->demand, o)->symbol);
+    line(c->o, "cgtp_sync_block();");
+    nodal_flow_back(c);
+    if (!nodal_has(g, SLOT_Y))
+        return;
+    line(c->o, "cgtp_sync_block();");
+    for (int o = 0; o < c->w->demand->outputs; o++) {
+        const struct operand *q = demand_operand(c->w->demand, o);
+        if (q->slot == SLOT_Y)
+            line(c->o, "cgtp_nodal_put_sums<%d>(l.%s + node * %s, %s_y_chunk, part, block.%ssums, thread);",
+                 chunks_of(g, SLOT_Y), q->symbol, source_stride(c->w, q), g->name, q->symbol);
+    }
+}
+
+static void emit_node(struct nodal_writer *c)
+{
+    const bool reads_y = demand_inputs_of(c->w->demand, SLOT_Y) > 0;
+    line(c->o, "const cgtp_positions of = next;");
+    line(c->o, "next = ahead.positions(node + step);");
+    line(c->o, "cgtp_copies_commit(); /* of a node without items nothing else was asked for */");
+    line(c->o, "cgtp_copies_wait<0>();");
+    line(c->o, "cgtp_sync_block();");
+    if (reads_y)
+        line(c->o, "load_node(node + step, turn_of_y ^ 1);");
+    nodal_make_matrices(c);
+    line(c->o, "cgtp_sync_block();");
+    emit_operands(c);
+    line(c->o, "CGTP_LOOP");
+    line(c->o, "for (int64_t at = of.first; at < of.end; at += %d, turn++) {", c->g->items);
+    emit_tile(c);
+    line(c->o, "}");
+    emit_flow(c);
+}
+
+/* Sums of weights over the block's nodes: a part of a partial row. */
+static void emit_parts(struct nodal_writer *c)
+{
+    if (!nodal_has(c->g, SLOT_W))
+        return;
+    line(c->o, "cgtp_sync_block();");
+    begin_weights(c);
+    line(c->o, "if (at < 0)");
+    line(c->o, "continue;");
+    for (int o = 0; o < c->w->demand->outputs; o++) {
+        const struct operand *q = demand_operand(c->w->demand, o);
+        if (q->slot == SLOT_W)
+            line(c->o, "l.%sparts[cgtp_block() / %d * (int64_t)%lld + at] = block.%ssums[i];", q->symbol,
+                 parts_of(c->g), source_dim(q), q->symbol);
+    }
+    line(c->o, "}");
+}
+
+static void emit_kernel(struct nodal_writer *c)
+{
+    const struct nodal *g = c->g;
+    struct out *o = c->o;
+    line(
+        o,
+        "/* %s: blocks of %d threads, %d per multiprocessor, each with %d bytes of dynamic shared memory. %d "
+        "blocks have %d channels each of a %s; these take nodes at equal distances. */",
+        g->name, NODAL_THREADS, g->fit, g->block.bytes, parts_of(g), NODAL_CHANNELS,
+        g->owner == INDEX_SENDER ? "sender" : "receiver");
+    line(o, "CGTP_KERNEL(%d, %d) %s(const launch l)", NODAL_THREADS, g->fit, g->name);
+    line(o, "{");
+    emit_begin(c);
+    line(o, "int turn = 0;");
+    if (g->out.bytes)
+        line(o, "int64_t before[] = {%s};", g->items > NODAL_ITEMS ? "-1, -1" : "-1");
+    line(o, "CGTP_LOOP");
+    if (demand_inputs_of(c->w->demand, SLOT_Y))
+        line(o, "for (int turn_of_y = 0; node < nodes; node += step, turn_of_y ^= 1) {");
+    else
+        line(o, "for (; node < nodes; node += step) {");
+    emit_node(c);
+    line(o, "}");
+    if (g->out.bytes) {
+        line(o, "cgtp_sync_block();");
+        emit_put(c);
+    }
+    emit_parts(c);
+    line(o, "}");
+    blank(o);
+}
+
+void nodal_kernel(struct source *w)
+{
+    static const enum slot slots[] = {SLOT_X, SLOT_Y, SLOT_G};
+    const struct nodal *g = w->schedule->own;
+    struct out o = {.text = w->out};
+    struct nodal_writer c = {.w = w, .o = &o, .g = g};
+    layout_print(&o, &g->block);
+    for (int i = 0; i < 3; i++)
+        emit_tables(&c, slots[i]);
+    if (reads_weights(&c) || nodal_has(g, SLOT_W))
+        emit_weight_places(&c);
+    blank(&o);
+    product_functions_begin(w->arena, &w->functions);
+    nodal_functions(&c);
+    emit_kernel(&c);
+    item_rows_kernels(w, &o);
+}
+
+void nodal_launch(struct source *w, const struct schedule *schedule)
+{
+    source_set(w, schedule);
+    const struct nodal *g = schedule->own;
+    const char *teams = arena_printf(w->arena, "cgtp_nodal_teams(%s, %d, %d)", source_rows(w->plan, g->owner),
+                                     parts_of(g), g->fit);
+    source_step(w, arena_printf(w->arena,
+                                "cgtp_launch_early(code::%s, %s * %d, %d, sizeof(code::%s), stream, l)",
+                                g->name, teams, parts_of(g), NODAL_THREADS, g->block.name));
+    item_rows_finish(w, teams, NULL);
+}

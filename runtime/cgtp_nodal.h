@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/* cgtp_nodal.h - matrices of nodes: what a node's row and the weights make of an item's row is a matrix for each
+ * channel, which tensor cores multiply with rows of items. Included after cgtp_cuda.h.
+ *
+ * A block has 8 channels, a warp one of them. What a block has of a row is an array of its own, in which components and
+ * channels lie as in the row: `place` says where a component of channel 0 is, and how far the next channel's; `chunk`
+ * where its pieces of 16 bytes are in the row, for the first channels and from these to the next ones. Behind the array
+ * there is a zero, for components that there are not.
+ */
+#ifndef CGTP_NODAL_H
+#define CGTP_NODAL_H
+
+#include "cgtp_gemm.h"
+#include "cgtp_rows.h"
+
+namespace
+{
+
+enum { CGTP_NODAL_CHANNELS = 8, CGTP_NODAL_WARPS = 8 };
+
+/* A number and what is added to it for the next channel, the next channels. */
+struct cgtp_steps {
+    int first, step;
+};
+
+/* ---- places ---- */
+
+/* Where the channel's components are that the lane has of an operand, one of 8 or (by = 4) of 4; from d on the zero
+ * behind the array. */
+template <int d, int by, int n>
+CGTP_DEVICE void cgtp_nodal_places(int (&at)[n], const cgtp_steps *place, int channel)
+{
+    const int first = by == 8 ? cgtp_gemm_row(0) : cgtp_gemm_column(0);
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++) {
+        const int component = first + i * by;
+        at[i] = component < d ? place[component].first + channel * place[component].step : d * CGTP_NODAL_CHANNELS;
+    }
+}
+
+/* Where the lane's pieces are in a row. */
+template <int chunks, int n> CGTP_DEVICE void cgtp_nodal_chunks(int (&from)[n], const cgtp_steps *chunk, int part)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++) {
+        const int at = cgtp_lane() + i * CGTP_LANES;
+        from[i] = at < chunks ? chunk[at].first + part * chunk[at].step : 0;
+    }
+}
+
+/* Starts the copy of a row's part, or of zeros where there is no row. All lanes of the warp call. */
+template <int chunks, int n>
+CGTP_DEVICE void cgtp_nodal_copy(real *to, const real *row, const int (&from)[n], bool there, cgtp_policy policy)
+{
+    real *const first = (real *)cgtp_pinned_shared((unsigned char *)(to + cgtp_lane() * CGTP_WIDE));
+    const real zero[CGTP_WIDE] = {0};
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++)
+        if (cgtp_lane() + i * CGTP_LANES < chunks) {
+            if (there)
+                cgtp_copy16(first + i * CGTP_LANES * CGTP_WIDE, row + from[i], policy);
+            else
+                cgtp_store<CGTP_WIDE>(first + i * CGTP_LANES * CGTP_WIDE, zero);
+        }
+}
+
+/* Stores a row's part. */
+template <int chunks, int n> CGTP_DEVICE void cgtp_nodal_put(real *row, const int (&to)[n], const real *part)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++)
+        if (cgtp_lane() + i * CGTP_LANES < chunks)
+            cgtp_put16(row + to[i], part + (cgtp_lane() + i * CGTP_LANES) * CGTP_WIDE);
+}
+
+/* Stores the sum of what each warp has of a row's part, in the order of the warps. */
+template <int chunks, int pitch>
+CGTP_DEVICE void cgtp_nodal_put_sums(real *row, const cgtp_steps *chunk, int part,
+                                    const real (&sums)[CGTP_NODAL_WARPS][pitch], int thread)
+{
+    for (int i = thread; i < chunks; i += CGTP_NODAL_WARPS * CGTP_LANES) {
+        real sum[CGTP_WIDE] = {0};
+        CGTP_UNROLL
+        for (int warp = 0; warp < CGTP_NODAL_WARPS; warp++)
+            CGTP_UNROLL
+        for (int k = 0; k < CGTP_WIDE; k++)
+            sum[k] += sums[warp][i * CGTP_WIDE + k];
+        cgtp_store<CGTP_WIDE>(row + chunk[i].first + part * chunk[i].step, sum);
+    }
+}
+
+/* ---- items ---- */
+
+/* The item at a position, as the graph has it. */
+template <bool senders, typename Graph> CGTP_DEVICE auto cgtp_nodal_item(const Graph &graph, int64_t position)
+{
+    if constexpr (senders)
+        return graph.by_sender[position];
+    else
+        return position;
+}
+
+/* Tiles of items of the nodes that a block has, one after the other: node, node + step, .. */
+template <bool senders, int items, typename Graph> struct cgtp_nodal_tiles {
+    const Graph &graph;
+    int64_t node, step, nodes;
+    cgtp_positions of, next; /* of what is left of the node's items; of those of the node after it */
+
+    CGTP_MEMBER cgtp_positions positions(int64_t n) const
+    {
+        return n < nodes ? cgtp_positions_of<senders>(graph, n) : cgtp_positions{0, 0};
+    }
+    CGTP_MEMBER cgtp_nodal_tiles(const Graph &g, int64_t first, int64_t by, int64_t all)
+        : graph(g), node(first), step(by), nodes(all)
+    {
+        of = positions(first);
+        next = positions(first + by);
+        settle();
+    }
+    /* To the next node that has items left. */
+    CGTP_MEMBER void settle(void)
+    {
+        while (node < nodes && of.first >= of.end) {
+            node += step;
+            of = next;
+            next = positions(node + step);
+        }
+    }
+    /* The item of the tile's row; -1: there is none. */
+    CGTP_MEMBER auto item(int row) const
+    {
+        typedef decltype(cgtp_nodal_item<senders>(graph, 0)) number; /* wider numbers would be waited for */
+        return node < nodes && of.first + row < of.end ? cgtp_nodal_item<senders>(graph, of.first + row) : (number)-1;
+    }
+    CGTP_MEMBER void advance(void)
+    {
+        of.first += items;
+        settle();
+    }
+};
+
+/* ---- products ---- */
+
+/* The lane's part of a channel's matrix, element (x, z) at x * pitch + z, as a left operand: rows are components of z,
+ * columns of x; or (back) the other way round. */
+template <bool back, int dx, int dz, int pitch, int tiles, int blocks>
+CGTP_DEVICE void cgtp_nodal_take(real (&to)[tiles][blocks][4], const real *matrix)
+{
+    CGTP_UNROLL
+    for (int t = 0; t < tiles; t++)
+        CGTP_UNROLL
+    for (int k = 0; k < blocks; k++)
+        CGTP_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const int row = t * 16 + cgtp_gemm_row(i), column = k * 8 + cgtp_gemm_column(i);
+        const int x = back ? row : column, z = back ? column : row;
+        to[t][k][i] = x < dx && z < dz ? matrix[x * pitch + z] : (real)0;
+    }
+}
+
+/* sum += matrix times rows of 8 items: columns are items. at: places of components 0, 4, .. after the lane's. kept: its
+ * elements' parts stay in registers, too. */
+template <bool kept, int tiles, int blocks, int pitch, int n>
+CGTP_DEVICE void cgtp_nodal_multiply(real (&sum)[tiles][4], const real (&matrix)[tiles][blocks][4],
+                                     const real (*rows)[pitch], const int (&at)[n])
+{
+    real part[tiles][4] = {};
+    CGTP_UNROLL
+    for (int k = 0; k < blocks; k++) {
+        cgtp_right right;
+        CGTP_UNROLL
+        for (int i = 0; i < 2; i++)
+            right.set_quickly(i, rows[cgtp_gemm_row(0)][at[2 * k + i]]);
+        CGTP_UNROLL
+        for (int t = 0; t < tiles; t++) {
+            cgtp_left left;
+            CGTP_UNROLL
+            for (int i = 0; i < 4; i++)
+                left.set_quickly(i, kept ? matrix[t][k][i] : cgtp_opaque(matrix[t][k][i]));
+            cgtp_add_product(part[t], left, right);
+        }
+    }
+    cgtp_add_parts(sum, part);
+}
+
+/* sum += x z^T over 8 items: rows are components of x, columns of z. at: places of components 0, 8, .. after the lane's. */
+template <int tiles, int blocks, int pitch_x, int n, int pitch_z, int m>
+CGTP_DEVICE void cgtp_nodal_outer(real (&sum)[tiles][blocks][4], const real (*x)[pitch_x], const int (&x_at)[n],
+                                  const real (*z)[pitch_z], const int (&z_at)[m])
+{
+    cgtp_left left[tiles];
+    CGTP_UNROLL
+    for (int t = 0; t < tiles; t++)
+        CGTP_UNROLL
+    for (int i = 0; i < 4; i++)
+        left[t].set_quickly(i, x[cgtp_gemm_column(i)][x_at[2 * t + i % 2]]);
+    CGTP_UNROLL
+    for (int k = 0; k < blocks; k++) {
+        cgtp_right right;
+        CGTP_UNROLL
+        for (int i = 0; i < 2; i++)
+            right.set_quickly(i, z[cgtp_gemm_column(2 * i)][z_at[k]]);
+        CGTP_UNROLL
+        for (int t = 0; t < tiles; t++) {
+            real part[1][4] = {};
+            cgtp_add_product(part[0], left[t], right);
+            CGTP_UNROLL
+            for (int i = 0; i < 4; i++)
+                sum[t][k][i] += part[0][i];
+        }
+    }
+}
+
+/* Stores results of 8 items, d components of the channel. at: as in cgtp_nodal_outer. */
+template <int d, int tiles, int pitch, int n>
+CGTP_DEVICE void cgtp_nodal_leave(real (*rows)[pitch], const real (&sum)[tiles][4], const int (&at)[n])
+{
+    CGTP_UNROLL
+    for (int t = 0; t < tiles; t++)
+        CGTP_UNROLL
+    for (int i = 0; i < 4; i++)
+        if (t * 16 + cgtp_gemm_sum_row(i) < d)
+            rows[cgtp_gemm_sum_column(i)][at[2 * t + i / 2]] = sum[t][i];
+}
+
+/* Stores sums over items as a matrix. */
+template <int dx, int dz, int pitch, int tiles, int blocks>
+CGTP_DEVICE void cgtp_nodal_leave_outer(real *matrix, const real (&sum)[tiles][blocks][4])
+{
+    CGTP_UNROLL
+    for (int t = 0; t < tiles; t++)
+        CGTP_UNROLL
+    for (int k = 0; k < blocks; k++)
+        CGTP_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const int x = t * 16 + cgtp_gemm_sum_row(i), z = k * 8 + cgtp_gemm_sum_column(i);
+        if (x < dx && z < dz)
+            matrix[x * pitch + z] = sum[t][k][i];
+    }
+}
+
+/* ---- a lane's cell of a matrix: of one segment of x and one of z ---- */
+
+template <int rows, int columns, int pitch> CGTP_DEVICE void cgtp_nodal_put_cell(real *matrix, const real *cell)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < rows * columns; i++)
+        matrix[i / columns * pitch + i % columns] = cell[i];
+}
+template <int rows, int columns, int pitch> CGTP_DEVICE void cgtp_nodal_take_cell(real *cell, const real *matrix)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < rows * columns; i++)
+        cell[i] = matrix[i / columns * pitch + i % columns];
+}
+
+/* v += w y, for d components that are `step` apart in y; y += v; and y . v */
+template <int d, int step> CGTP_DEVICE void cgtp_nodal_scale(real *v, const real *y, real w)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < d; i++)
+        v[i] += w * y[i * step];
+}
+template <int d, int step> CGTP_DEVICE void cgtp_nodal_add(real *y, const real *v)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < d; i++)
+        y[i * step] += v[i];
+}
+template <int d, int step> CGTP_DEVICE real cgtp_nodal_dot(const real *y, const real *v)
+{
+    real sum = 0;
+    CGTP_UNROLL
+    for (int i = 0; i < d; i++)
+        sum += y[i * step] * v[i];
+    return sum;
+}
+
+/* ---- on the host ---- */
+
+/* Teams of a launch, one block for each part of the channels: `fit` blocks on a multiprocessor; for so many nodes. */
+static inline int64_t cgtp_nodal_teams(int parts, int fit)
+{
+    const int64_t most = cgtp_multiprocessors() * (int64_t)fit / parts;
+    return most > 1 ? most : 1;
+}
+static inline int64_t cgtp_nodal_teams(int64_t nodes, int parts, int fit)
+{
+    const int64_t most = cgtp_nodal_teams(parts, fit);
+    return nodes < most ? nodes : most;
+}
+
+} // namespace
+
+#endif
