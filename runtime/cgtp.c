@@ -7,6 +7,7 @@
  */
 #include "cgtp_call.h"
 #include "cgtp_fault.h"
+#include "cgtp_types.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -378,24 +379,40 @@ cgtp_status cgtp_graph64_slice(const cgtp_graph64 *graph, int64_t first, int64_t
 cgtp_status cgtp_rows_gather(const cgtp_rows *rows, const void *array, void *buffer)
 {
     const cgtp_status status = cgtp_check_rows(rows, array, buffer);
-    const size_t bytes = status ? 0 : (size_t)(rows->elements * rows->scalar_size);
+    const size_t bytes = status ? 0 : (size_t)rows->elements * cgtp_type_size(rows->type);
     for (int64_t i = 0; bytes && i < rows->count; i++)
         memcpy((char *)buffer + (size_t)(rows->place ? rows->place[i] : i) * bytes,
                (const char *)array + (size_t)rows->row[i] * bytes, bytes);
     return status;
 }
 
+/* Adds `n` rows of a buffer, whose numbers stand in place[] or follow `first`, to a row of 16 bits. */
+static void add_narrow(const cgtp_rows *rows, int64_t first, int64_t n, const void *buffer, void *array)
+{
+    for (int64_t k = 0; k < rows->elements; k++) {
+        const int64_t to = rows->row[first] * rows->elements + k;
+        float sum = (float)cgtp_get_number(array, rows->type, to);
+        for (int64_t i = first; i < first + n; i++)
+            sum += (float)cgtp_get_number(buffer, rows->type, (rows->place ? rows->place[i] : i) * rows->elements + k);
+        cgtp_put_number(array, rows->type, to, sum);
+    }
+}
+
 cgtp_status cgtp_rows_add(const cgtp_rows *rows, const void *buffer, void *array)
 {
     const cgtp_status status = cgtp_check_rows(rows, array, buffer);
-    for (int64_t i = 0; !status && rows->elements && i < rows->count; i++) {
+    for (int64_t i = 0, next; !status && rows->elements && i < rows->count; i = next) {
         const int64_t n = rows->elements, to = rows->row[i] * n,
                       from = (rows->place ? rows->place[i] : i) * n;
-        for (int64_t k = 0; k < n; k++)
-            if (rows->scalar_size == 8)
-                ((double *)array)[to + k] += ((const double *)buffer)[from + k];
-            else
-                ((float *)array)[to + k] += ((const float *)buffer)[from + k];
+        next = i + 1;
+        while (next < rows->count && rows->row[next] == rows->row[i] && cgtp_type_size(rows->type) == 2)
+            next++;
+        if (cgtp_type_size(rows->type) == 2)
+            add_narrow(rows, i, next - i, buffer, array);
+        for (int64_t k = 0; k < n && rows->type == CGTP_FLOAT64; k++)
+            ((double *)array)[to + k] += ((const double *)buffer)[from + k];
+        for (int64_t k = 0; k < n && rows->type == CGTP_FLOAT32; k++)
+            ((float *)array)[to + k] += ((const float *)buffer)[from + k];
     }
     return status;
 }

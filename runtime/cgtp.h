@@ -56,6 +56,15 @@ typedef struct cgtp_float16 {
     uint16_t bits;
 } cgtp_float16;
 
+/* Types of numbers. */
+typedef enum cgtp_type { CGTP_FLOAT32, CGTP_FLOAT64, CGTP_BFLOAT16, CGTP_FLOAT16 } cgtp_type;
+
+/* Bytes of a number. */
+static inline size_t cgtp_type_size(cgtp_type type)
+{
+    return type == CGTP_FLOAT64 ? 8 : type == CGTP_FLOAT32 ? 4 : 2;
+}
+
 /* cudaStream_t on a GPU; ignored by the C backend. */
 typedef void *cgtp_stream;
 
@@ -152,7 +161,7 @@ CGTP_API cgtp_status cgtp_graph64_slice(const cgtp_graph64 *graph, int64_t first
 typedef struct cgtp_rows {
     int64_t count;       /* entries */
     int64_t elements;    /* of a row */
-    int scalar_size;     /* of an element: 4 or 8, float or double */
+    cgtp_type type;      /* of an element */
     const int32_t *row;  /* [count] */
     const int32_t *place; /* [count] or NULL: entry i has place i */
 } cgtp_rows;
@@ -162,7 +171,8 @@ typedef struct cgtp_rows {
 CGTP_API cgtp_status cgtp_rows_gather(const cgtp_rows *rows, const void *array, void *buffer);
 
 /* array[row] += buffer[place], of one entry after the other: gradients that have come. On a device row[] must ascend, and
- * the entries of a row are added in the order of the list, so that the bits are the host's. */
+ * the entries of a row are added in the order of the list, so that the bits are the host's. Of 16 bits those of a row that
+ * follow each other in the list are added to it in float32, and the sum is rounded. */
 CGTP_API cgtp_status cgtp_rows_add(const cgtp_rows *rows, const void *buffer, void *array);
 
 /* ---- descriptors: everything a generic caller (a test, a binding) needs to know about a generated product
@@ -174,15 +184,6 @@ typedef enum cgtp_index { CGTP_ITEM, CGTP_SENDER, CGTP_RECEIVER, CGTP_SHARED } c
 /* Where component i of channel u of an irreps segment (mul channels of 2l+1 components, from element `offset`
  * of a row on) is: at offset + u * (2l+1) + i, as in e3nn; or at offset + i * mul + u. */
 typedef enum cgtp_layout { CGTP_MUL_IR, CGTP_IR_MUL } cgtp_layout;
-
-/* Types of numbers. */
-typedef enum cgtp_type { CGTP_FLOAT32, CGTP_FLOAT64, CGTP_BFLOAT16, CGTP_FLOAT16 } cgtp_type;
-
-/* Bytes of a number. */
-static inline size_t cgtp_type_size(cgtp_type type)
-{
-    return type == CGTP_FLOAT64 ? 8 : type == CGTP_FLOAT32 ? 4 : 2;
-}
 
 /* An array of a kernel: its rows have dim[slot] elements, their number and meaning follow index[slot]. */
 typedef struct cgtp_argument {

@@ -51,11 +51,12 @@ static inline cgtp_status cgtp_check_rows(const cgtp_rows *rows, const void *arr
 {
     if (!rows)
         return CGTP_NULL_POINTER;
-    if ((rows->scalar_size != 4 && rows->scalar_size != 8) || rows->count < 0 || rows->elements < 0)
+    if ((unsigned)rows->type > (unsigned)CGTP_FLOAT16 || rows->count < 0 || rows->elements < 0)
         return CGTP_BAD_SIZE;
-    cgtp_status status = cgtp_check_array(array, rows->count, rows->elements, rows->elements, (size_t)rows->scalar_size);
+    const size_t size = cgtp_type_size(rows->type);
+    cgtp_status status = cgtp_check_array(array, rows->count, rows->elements, rows->elements, size);
     if (status == CGTP_OK)
-        status = cgtp_check_array(buffer, rows->count, rows->elements, rows->elements, (size_t)rows->scalar_size);
+        status = cgtp_check_array(buffer, rows->count, rows->elements, rows->elements, size);
     return status == CGTP_OK && rows->count && rows->elements && !rows->row ? CGTP_NULL_POINTER : status;
 }
 

@@ -18,6 +18,33 @@ template <typename scalar, int n> struct alignas(sizeof(scalar) * n) cgtp_chunk 
     scalar element[n];
 };
 
+/* What numbers are added in, and a number of it: 16 bits are widened, and the sum is rounded. */
+template <typename scalar> struct cgtp_added {
+    using sum = scalar;
+};
+template <> struct cgtp_added<cgtp_bfloat16> {
+    using sum = float;
+};
+template <> struct cgtp_added<cgtp_float16> {
+    using sum = float;
+};
+template <typename scalar> CGTP_DEVICE typename cgtp_added<scalar>::sum cgtp_number_of(scalar x)
+{
+    if constexpr (sizeof(scalar) == 2)
+        return cgtp_widen(x);
+    else
+        return x;
+}
+template <typename scalar> CGTP_DEVICE scalar cgtp_number_from(typename cgtp_added<scalar>::sum x)
+{
+    if constexpr (sizeof(scalar) == 2) {
+        scalar rounded;
+        cgtp_round(&rounded, x);
+        return rounded;
+    } else
+        return x;
+}
+
 /* buffer[place] = array[row], or with `adds` array[row] += buffer[place], where the first entry of a row does
  * the additions of all of them; in rows of so many chunks. */
 template <bool adds, typename scalar, int n>
@@ -33,13 +60,18 @@ cgtp_exchange_kernel(const cgtp_rows rows, int64_t chunks, cgtp_chunk<scalar, n>
         if constexpr (!adds) {
             buffer[(rows.place ? rows.place[first] : first) * chunks + chunk] = *here;
         } else if (first == 0 || rows.row[first - 1] != row) {
-            cgtp_chunk<scalar, n> sum = *here;
+            typename cgtp_added<scalar>::sum sum[n];
+            cgtp_chunk<scalar, n> made = *here;
+            for (int k = 0; k < n; k++)
+                sum[k] = cgtp_number_of(made.element[k]);
             for (int64_t i = first; i < rows.count && rows.row[i] == row; i++) {
                 const cgtp_chunk<scalar, n> more = buffer[(rows.place ? rows.place[i] : i) * chunks + chunk];
                 for (int k = 0; k < n; k++)
-                    sum.element[k] += more.element[k];
+                    sum[k] += cgtp_number_of(more.element[k]);
             }
-            *here = sum;
+            for (int k = 0; k < n; k++)
+                made.element[k] = cgtp_number_from<scalar>(sum[k]);
+            *here = made;
         }
     }
 }
@@ -64,7 +96,7 @@ static inline cgtp_status cgtp_exchange(const cgtp_rows &rows, void *array, void
                              : cgtp_exchange_chunks<adds, scalar, n>(rows, array, buffer, stream);
 }
 
-/* Of rows of either type, as the caller gave them. */
+/* Of rows of any type, as the caller gave them. */
 template <bool adds>
 static inline cgtp_status cgtp_exchange_rows(const cgtp_rows *rows, void *array, void *buffer,
                                              cgtp_stream stream)
@@ -72,8 +104,10 @@ static inline cgtp_status cgtp_exchange_rows(const cgtp_rows *rows, void *array,
     const cgtp_status status = cgtp_check_rows(rows, array, buffer);
     if (status != CGTP_OK || rows->count == 0 || rows->elements == 0)
         return status;
-    return rows->scalar_size == 8 ? cgtp_exchange<adds, double>(*rows, array, buffer, stream)
-                                  : cgtp_exchange<adds, float>(*rows, array, buffer, stream);
+    return rows->type == CGTP_FLOAT64    ? cgtp_exchange<adds, double>(*rows, array, buffer, stream)
+           : rows->type == CGTP_FLOAT32  ? cgtp_exchange<adds, float>(*rows, array, buffer, stream)
+           : rows->type == CGTP_BFLOAT16 ? cgtp_exchange<adds, cgtp_bfloat16>(*rows, array, buffer, stream)
+                                         : cgtp_exchange<adds, cgtp_float16>(*rows, array, buffer, stream);
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 /* unit_ranks.c - runtime/cgtp.c, what ranks need that have some nodes of a graph each: it is split into
  * interior and other receivers, sliced into parts that have each edge once, in both widths of node index;
  * rows that go between ranks are gathered and added in their order. */
+#include "cgtp_types.h"
 #include "unit_graphs.h"
 
 /* Every node has its new number once, interior ones first, each kind in its order. */
@@ -159,7 +160,7 @@ static void rows_are_gathered_and_added_in_order(void **state)
         for (int placed = 0; placed < 2; placed++) {
             _Alignas(16) float a4[ROWS * ELEMENTS], b4[ENTRIES * ELEMENTS];
             _Alignas(16) double a8[ROWS * ELEMENTS], b8[ENTRIES * ELEMENTS], sum[ROWS * ELEMENTS];
-            const cgtp_rows rows = {ENTRIES, ELEMENTS, size, row, placed ? place : NULL};
+            const cgtp_rows rows = {ENTRIES, ELEMENTS, size == 8 ? CGTP_FLOAT64 : CGTP_FLOAT32, row, placed ? place : NULL};
             for (int i = 0; i < ROWS * ELEMENTS; i++) {
                 a8[i] = 1e3 + 1.0 / (3 + i);
                 a4[i] = (float)a8[i];
@@ -189,32 +190,57 @@ static void rows_are_gathered_and_added_in_order(void **state)
         }
 }
 
+/* Rows of 16 bits: entries of a row that follow each other are added in float32, and rounded once. */
+static void rows_of_16_bits(void **state)
+{
+    (void)state;
+    static const int32_t row[4] = {0, 0, 0, 1};
+    static const cgtp_type types[] = {CGTP_BFLOAT16, CGTP_FLOAT16};
+    for (int t = 0; t < 2; t++) {
+        _Alignas(16) uint16_t a[32], b[32], found[32];
+        const cgtp_rows rows = {4, 2, types[t], row, NULL};
+        const double unit = types[t] == CGTP_BFLOAT16 ? 0x1p-7 : 0x1p-10; /* the last place of numbers from 1 on */
+        for (int i = 0; i < 8; i++) {
+            cgtp_put_number(a, types[t], i, i < 4 ? 1 : -1);
+            cgtp_put_number(b, types[t], i, unit / 2 - (i == 5 ? unit / 8 : 0));
+        }
+        assert_int_equal(cgtp_rows_add(&rows, b, a), CGTP_OK);
+        assert_true(cgtp_get_number(a, types[t], 0) == 1 + 2 * unit); /* three halves: to even */
+        assert_true(cgtp_get_number(a, types[t], 1) == 1 + unit);     /* less than that */
+        assert_true(cgtp_get_number(a, types[t], 2) == 1);            /* a half: to even */
+        assert_true(cgtp_get_number(a, types[t], 4) == -1);           /* no row of the list */
+        assert_int_equal(cgtp_rows_gather(&rows, a, found), CGTP_OK);
+        for (int i = 0; i < 8; i++)
+            assert_int_equal(found[i], a[row[i / 2] * 2 + i % 2]);
+    }
+}
+
 static void wrong_rows_are_refused(void **state)
 {
     (void)state;
     static const int32_t row[2] = {0, 1};
     _Alignas(16) float a[8] = {1, 2, 3, 4}, b[8] = {5};
-    const cgtp_rows right = {2, 2, 4, row, NULL};
+    const cgtp_rows right = {2, 2, CGTP_FLOAT32, row, NULL};
     const struct {
         int64_t count, elements;
-        int size;
+        cgtp_type type;
         const int32_t *row;
         const void *from, *to;
         cgtp_status status;
-    } call[] = {{2, 2, 4, row, a, b, CGTP_OK},
-                {-1, 2, 4, row, a, b, CGTP_BAD_SIZE},
-                {2, -1, 4, row, a, b, CGTP_BAD_SIZE},
-                {2, 2, 2, row, a, b, CGTP_BAD_SIZE},
-                {2, INT64_MAX / 4, 8, row, a, b, CGTP_BAD_SIZE},
-                {2, 2, 4, NULL, a, b, CGTP_NULL_POINTER},
-                {2, 2, 4, row, NULL, b, CGTP_NULL_POINTER},
-                {2, 2, 4, row, a, NULL, CGTP_NULL_POINTER},
-                {2, 2, 4, row, a + 1, b, CGTP_MISALIGNED},
-                {2, 2, 4, row, a, b + 2, CGTP_MISALIGNED},
-                {0, 2, 4, NULL, NULL, NULL, CGTP_OK},
-                {2, 0, 8, NULL, NULL, NULL, CGTP_OK}};
+    } call[] = {{2, 2, CGTP_FLOAT32, row, a, b, CGTP_OK},
+                {-1, 2, CGTP_FLOAT32, row, a, b, CGTP_BAD_SIZE},
+                {2, -1, CGTP_FLOAT32, row, a, b, CGTP_BAD_SIZE},
+                {2, 2, (cgtp_type)4, row, a, b, CGTP_BAD_SIZE},
+                {2, INT64_MAX / 4, CGTP_FLOAT64, row, a, b, CGTP_BAD_SIZE},
+                {2, 2, CGTP_FLOAT32, NULL, a, b, CGTP_NULL_POINTER},
+                {2, 2, CGTP_FLOAT32, row, NULL, b, CGTP_NULL_POINTER},
+                {2, 2, CGTP_FLOAT32, row, a, NULL, CGTP_NULL_POINTER},
+                {2, 2, CGTP_FLOAT32, row, a + 1, b, CGTP_MISALIGNED},
+                {2, 2, CGTP_FLOAT32, row, a, b + 2, CGTP_MISALIGNED},
+                {0, 2, CGTP_FLOAT32, NULL, NULL, NULL, CGTP_OK},
+                {2, 0, CGTP_FLOAT64, NULL, NULL, NULL, CGTP_OK}};
     for (size_t i = 0; i < sizeof call / sizeof *call; i++) {
-        const cgtp_rows rows = {call[i].count, call[i].elements, call[i].size, call[i].row, NULL};
+        const cgtp_rows rows = {call[i].count, call[i].elements, call[i].type, call[i].row, NULL};
         assert_int_equal(cgtp_rows_add(&rows, call[i].to, (void *)call[i].from), call[i].status);
         assert_int_equal(cgtp_rows_gather(&rows, call[i].from, (void *)call[i].to), call[i].status);
     }
@@ -232,6 +258,7 @@ int main(void)
         cmocka_unit_test(slices_have_each_edge_once),
         cmocka_unit_test(a_wrong_slice_is_refused),
         cmocka_unit_test(rows_are_gathered_and_added_in_order),
+        cmocka_unit_test(rows_of_16_bits),
         cmocka_unit_test(wrong_rows_are_refused),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -14,6 +14,7 @@ void check_graphs(void)
 #else
 
 #include "cgtp_device.h"
+#include "cgtp_types.h"
 #include "device.h"
 #include "memory.h"
 #include "random.h"
@@ -348,15 +349,13 @@ static bool wrong_calls(int size)
 }
 
 /* Memory of the host at a multiple of 16 bytes, with numbers of no pattern. */
-static void *random_rows(int size, int64_t elements, uint64_t seed)
+static void *random_rows(cgtp_type type, int64_t elements, uint64_t seed)
 {
+    const int size = (int)cgtp_type_size(type);
     void *rows = aligned_alloc(64, ((size_t)elements * (size_t)size + 64) / 64 * 64);
     for (int64_t i = 0; rows && i < elements; i++) {
         const double value = (double)(int64_t)random_bits(seed, (uint64_t)i) * 0x1p-60;
-        if (size == 8)
-            ((double *)rows)[i] = value;
-        else
-            ((float *)rows)[i] = (float)value;
+        cgtp_put_number(rows, type, i, value);
     }
     return rows ? rows : host_new(0);
 }
@@ -378,20 +377,21 @@ static bool same_rows(const void *host, const void *device, size_t bytes)
 }
 
 /* Entries of some rows, of which the first has most, added and gathered. */
-static bool rows_as_on_host(int size, int64_t elements, int64_t entries, bool placed)
+static bool rows_as_on_host(cgtp_type type, int64_t elements, int64_t entries, bool placed)
 {
+    const int size = (int)cgtp_type_size(type);
     const int64_t count = entries / 2 + 1;
     int32_t *row = host_new((size_t)entries * 4 + 4), *place = host_new((size_t)entries * 4 + 4);
     for (int64_t i = 0; i < entries; i++) {
         row[i] = (int32_t)(i < entries / 3 ? 0 : i * count / entries);
         place[i] = (int32_t)(entries - 1 - i);
     }
-    void *array = random_rows(size, count * elements, 21), *buffer = random_rows(size, entries * elements, 22);
+    void *array = random_rows(type, count * elements, 21), *buffer = random_rows(type, entries * elements, 22);
     const size_t array_bytes = (size_t)(count * elements * size), buffer_bytes = (size_t)(entries * elements * size);
     void *memory[4] = {uploaded(array, array_bytes), uploaded(buffer, buffer_bytes), uploaded(row, (size_t)entries * 4),
                        uploaded(place, (size_t)entries * 4)};
-    const cgtp_rows host = {entries, elements, size, row, placed ? place : NULL};
-    const cgtp_rows device = {entries, elements, size, memory[2], placed ? memory[3] : NULL};
+    const cgtp_rows host = {entries, elements, type, row, placed ? place : NULL};
+    const cgtp_rows device = {entries, elements, type, memory[2], placed ? memory[3] : NULL};
     bool good = cgtp_rows_add(&host, buffer, array) == CGTP_OK &&
                 cgtp_device_rows_add(&device, memory[1], memory[0], NULL) == CGTP_OK && device_wait(NULL) &&
                 same_rows(array, memory[0], array_bytes);
@@ -414,11 +414,11 @@ static void check_rows(void)
 {
     static const int64_t elements[] = {1, 3, 4, 130, 1152}, entries[] = {0, 1, 33, 5000};
     bool good = true;
-    for (int size = 4; size <= 8; size += 4)
+    for (int type = CGTP_FLOAT32; type <= CGTP_FLOAT16; type++)
         for (int e = 0; e < 5; e++)
             for (int n = 0; n < 4; n++)
-                good = rows_as_on_host(size, elements[e], entries[n], n % 2) &&
-                       rows_as_on_host(size, elements[e], entries[n], n % 2 == 0) && good;
+                good = rows_as_on_host((cgtp_type)type, elements[e], entries[n], n % 2) &&
+                       rows_as_on_host((cgtp_type)type, elements[e], entries[n], n % 2 == 0) && good;
     tap(good, "rows between devices: gathered and added as on the host");
 }
 

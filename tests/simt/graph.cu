@@ -14,6 +14,7 @@ __attribute__((no_sanitize_thread)) static void atomicMin(unsigned long long *at
 
 #include "cgtp_exchange.h"
 #include "cgtp_graph_check.h"
+#include "cgtp_types.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -145,7 +146,7 @@ template <typename Index, typename Graph> static void check_width(int number)
 }
 
 /* Rows of an array gathered into a buffer, and those of a buffer added, on both sides. */
-template <typename scalar> static bool rows_are_the_hosts(int elements, bool placed)
+template <typename scalar> static bool rows_are_the_hosts(cgtp_type type, int elements, bool placed)
 {
     enum { ROWS = 37, ENTRIES = 90 };
     const size_t row_bytes = elements * sizeof(scalar);
@@ -154,16 +155,18 @@ template <typename scalar> static bool rows_are_the_hosts(int elements, bool pla
     for (int i = 0; i < ENTRIES; i++)
         row[i] = i * ROWS / ENTRIES, place[i] = i * 7 % ENTRIES;
     for (int i = 0; i < ROWS * elements; i++)
-        array[0][i] = array[1][i] = (scalar)(1.0 / (1 + random_below(1000)));
+        cgtp_put_number(array[0], type, i, 1.0 / (1 + random_below(1000)));
     for (int i = 0; i < ENTRIES * elements; i++)
-        buffer[0][i] = buffer[1][i] = (scalar)random_below(1000) / 7;
+        cgtp_put_number(buffer[0], type, i, random_below(1000) / 7.0);
+    memcpy(array[1], array[0], sizeof array[0]);
+    memcpy(buffer[1], buffer[0], sizeof buffer[0]);
     int32_t *const device_row = to_device("row", row), *const device_place = to_device("place", place);
     void *const device_array = simt_alloc("array", ROWS * row_bytes);
     void *const device_buffer = simt_alloc("buffer", ENTRIES * row_bytes);
     simt_copy_in(device_array, array[1], ROWS * row_bytes);
     simt_copy_in(device_buffer, buffer[1], ENTRIES * row_bytes);
-    const cgtp_rows host = {ENTRIES, elements, sizeof(scalar), row.data(), placed ? place.data() : NULL};
-    const cgtp_rows device = {ENTRIES, elements, sizeof(scalar), device_row, placed ? device_place : NULL};
+    const cgtp_rows host = {ENTRIES, elements, type, row.data(), placed ? place.data() : NULL};
+    const cgtp_rows device = {ENTRIES, elements, type, device_row, placed ? device_place : NULL};
     bool right = cgtp_rows_add(&host, buffer[0], array[0]) == CGTP_OK;
     right &= cgtp_exchange_rows<true>(&device, device_array, device_buffer, NULL) == CGTP_OK;
     simt_copy_out(array[1], device_array, ROWS * row_bytes);
@@ -185,7 +188,10 @@ int main(void)
     bool rows = true;
     for (int elements = 1; elements <= 12; elements += elements == 1 ? 2 : 9) /* 1, 3, 12 */
         for (int placed = 0; placed < 2; placed++)
-            rows = rows_are_the_hosts<float>(elements, placed) && rows_are_the_hosts<double>(elements, placed) && rows;
+            rows = rows_are_the_hosts<float>(CGTP_FLOAT32, elements, placed) &&
+                   rows_are_the_hosts<double>(CGTP_FLOAT64, elements, placed) &&
+                   rows_are_the_hosts<cgtp_bfloat16>(CGTP_BFLOAT16, elements, placed) &&
+                   rows_are_the_hosts<cgtp_float16>(CGTP_FLOAT16, elements, placed) && rows;
     printf("%s 3 - rows between devices: gathered and added as on the host\n", rows ? "ok" : "not ok");
     printf("%s 4 - no access beyond an array, no race\n", simt_findings() ? "not ok" : "ok");
     simt_print(stdout, "# ");

@@ -143,7 +143,7 @@ struct rank {
 
     cgtp_rows rows(const array<int32_t> &row, const int32_t *place) const
     {
-        return {(int64_t)row.size, layer_DIM_X, sizeof(real), row, place};
+        return {(int64_t)row.size, layer_DIM_X, layer_product.type[CGTP_X], row, place};
     }
     letters features() /* own rows of x to others, theirs to ghosts */
     {
