@@ -168,21 +168,23 @@ template <bool senders, typename Graph> CGTP_DEVICE int64_t cgtp_node_of(const G
         return graph.receiver[item];
 }
 
-/* Where a team is: number `place` of chunk `number`; and the place after it, where chunks are dealt out to so many
- * teams. */
+/* Where a team is: at a position, which is number `place` of chunk `number`; and the place after it, where chunks are
+ * dealt out to so many teams. */
 struct cgtp_place {
-    int64_t number;
+    int64_t position, number;
     int place;
 
-    CGTP_MEMBER int64_t position(int chunk) const
-    {
-        return number * chunk + place;
-    }
     CGTP_MEMBER cgtp_place after(int chunk, int64_t teams) const
     {
-        return place + 1 < chunk ? cgtp_place{number, place + 1} : cgtp_place{number + teams, 0};
+        const int64_t over = (teams - 1) * chunk;
+        return place + 1 < chunk ? cgtp_place{position + 1, number, place + 1}
+                                 : cgtp_place{position + 1 + over, number + teams, 0};
     }
 };
+CGTP_DEVICE cgtp_place cgtp_first_place(int64_t number, int chunk)
+{
+    return {number * chunk, number, 0};
+}
 
 /* The positions of the node's items. */
 struct cgtp_positions {
@@ -197,18 +199,22 @@ CGTP_DEVICE cgtp_positions cgtp_positions_of(const Graph &graph, int64_t node)
         return {graph.receiver_row[node], graph.receiver_row[node + 1]};
 }
 
-/* The run of the node's item at a place. */
-CGTP_DEVICE cgtp_run cgtp_run_of_place(const cgtp_positions &of, int64_t node, const cgtp_place &at, int chunk)
+/* The partial row of a node's run in a chunk; negative: the node has no other run. */
+CGTP_DEVICE int64_t cgtp_partial_of(const cgtp_positions &of, int64_t number, int chunk)
 {
-    const int64_t begin = at.number * chunk, position = begin + at.place;
+    const int64_t begin = number * chunk;
     const bool before = of.first < begin, after = of.end > begin + chunk;
-    return {node, at.place == 0 || position == of.first, at.place + 1 == chunk || position + 1 == of.end,
-            before || after ? at.number * 2 + !before : -1};
+    return before || after ? number * 2 + !before : -1;
 }
+
+/* The run of the node's item at a place. */
 template <bool senders, typename Graph>
 CGTP_DEVICE cgtp_run cgtp_run_of(const Graph &graph, int64_t node, int64_t number, int place, int chunk)
 {
-    return cgtp_run_of_place(cgtp_positions_of<senders>(graph, node), node, {number, place}, chunk);
+    const cgtp_positions of = cgtp_positions_of<senders>(graph, node);
+    const int64_t position = number * chunk + place;
+    return {node, place == 0 || position == of.first, place + 1 == chunk || position + 1 == of.end,
+            cgtp_partial_of(of, number, chunk)};
 }
 
 /* The sum of n elements of the partial rows of a node, in order; false: it has one run, whose row is there. */

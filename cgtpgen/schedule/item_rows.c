@@ -32,16 +32,22 @@ const char *item_rows_routes(struct arena *a, struct schedule *s, bool several)
     return NULL;
 }
 
-enum index_kind item_rows_owner(struct schedule *s, const bool *may)
+enum index_kind item_rows_owner(struct schedule *s, const bool *may, bool inputs)
 {
     int64_t dim[INDEX_COUNT] = {0};
     enum index_kind owner = INDEX_ITEM;
+    bool any = false;
     if (s->demand->plan->problem->spec->reduction == REDUCTION_INVARIANT)
         return owner; /* which items a team has is the graph's matter */
     for (int o = 0; o < s->demand->outputs; o++)
-        if (s->route[o].kind == ROUTE_EDGE_BUFFER && (!may || may[o]))
-            dim[demand_operand(s->demand, o)->index] += demand_operand(s->demand, o)->dim;
-    if (dim[INDEX_SENDER] + dim[INDEX_RECEIVER] > 0)
+        if (s->route[o].kind == ROUTE_EDGE_BUFFER && (!may || may[o])) {
+            dim[demand_operand(s->demand, o)->index] += 2 * demand_operand(s->demand, o)->dim;
+            any = true;
+        }
+    for (int i = 0; i < s->demand->kernel->form->inputs && inputs; i++)
+        if (demand_reads(s->demand, i))
+            dim[kernel_input(s->demand->kernel, i)->index] += kernel_input(s->demand->kernel, i)->dim;
+    if (any)
         owner = dim[INDEX_SENDER] > dim[INDEX_RECEIVER] ? INDEX_SENDER : INDEX_RECEIVER;
     for (int o = 0; o < s->demand->outputs && owner != INDEX_ITEM; o++)
         if (demand_operand(s->demand, o)->index == owner && (!may || may[o]))

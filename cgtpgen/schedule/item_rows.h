@@ -13,8 +13,8 @@ const char *item_rows_routes(struct arena *, struct schedule *, bool several);
 
 /* Sums for nodes that need no order but a fixed one are made by teams that take items in the nodes' order:
  * those of senders or receivers, whichever rows are longer, or of none (item). Of outputs that may be:
- * [outputs]; NULL: all. Their routes are changed. */
-enum index_kind item_rows_owner(struct schedule *, const bool *may);
+ * [outputs]; NULL: all. Their routes are changed. inputs: rows that are read count, too. */
+enum index_kind item_rows_owner(struct schedule *, const bool *may, bool inputs);
 
 /* The evaluation's areas, of so many (C expressions) partial rows of what is summed over all items, and of
  * nodes' rows that have a fix-up; and what it reads of a graph. */

@@ -211,7 +211,7 @@ const char *paired_plan(struct arena *a, struct schedule *s)
     if (why)
         return why;
     find_bytes(&g);
-    g.owner = item_rows_owner(s, NULL);
+    g.owner = item_rows_owner(s, NULL, false);
     const bool whole = covers(a, &g);
     const int others = LOOP_VALUES + PASSING_VALUES * kernel_size(s->demand->kernel) / 4;
     s->cost = HUGE_VAL;

@@ -54,6 +54,28 @@ static bool brings_nodes(const struct staged_writer *c, enum index_kind index)
     return brings;
 }
 
+/* Are items in the order of nodes, whose rows stay? */
+static bool has_owner(const struct staged_writer *c)
+{
+    return c->g->owner != INDEX_ITEM;
+}
+
+/* Are results summed there? */
+static bool sums_nodes(const struct staged_writer *c)
+{
+    bool sums = false;
+    for (int o = 0; o < c->w->demand->outputs; o++)
+        sums |= c->g->owned[o];
+    return sums;
+}
+
+/* Are there rows of these nodes that items read? They are in an item's stage already if it was of the node.
+ */
+static bool keeps_nodes(const struct staged_writer *c)
+{
+    return has_owner(c) && brings_nodes(c, c->g->owner);
+}
+
 /* "load0": starts the copies of a part of an item, with its rows where it is the first. */
 static void emit_load(struct staged_writer *c, const struct staged_part *part)
 {
@@ -64,6 +86,8 @@ static void emit_load(struct staged_writer *c, const struct staged_part *part)
     for (int index = 0; index < INDEX_COUNT && first; index++)
         if (brings_nodes(c, index))
             text_printf(&more, ", int64_t %s", index_name[index]);
+    if (keeps_nodes(c))
+        text_printf(&more, ", bool stays");
     line(c->o, "auto load%s = [&](int64_t e, %s &to%s) {", part_number(c, (int)(part - c->g->part)),
          c->g->stage.name, text_string(&more));
     for (int i = 0; i < c->w->form->inputs; i++) {
@@ -75,6 +99,8 @@ static void emit_load(struct staged_writer *c, const struct staged_part *part)
         if (whole && is_node(q->index))
             row = arena_printf(c->w->arena, "l.%s + %s * %s", q->symbol, index_name[q->index],
                                source_stride(c->w, q));
+        if (keeps_nodes(c) && q->index == c->g->owner)
+            line(c->o, "if (!stays)");
         if (whole)
             line(c->o, "cgtp_copy_row_by<%d>(%s.%s, %s, thread, %s);", threads_of(c->g),
                  parts ? "rows" : "to", q->symbol, row, item_rows_policy(c->w, q));
@@ -90,12 +116,6 @@ static void emit_loads(struct staged_writer *c)
     item_rows_policies(c->w, c->o);
     for (int i = 0; i < c->g->parts; i++)
         emit_load(c, &c->g->part[i]);
-}
-
-/* Are items in the order of nodes, whose rows stay? */
-static bool has_owner(const struct staged_writer *c)
-{
-    return c->g->owner != INDEX_ITEM;
 }
 
 /* "true", for functions of a graph that are asked about senders. */
@@ -141,6 +161,8 @@ static void emit_start(struct staged_writer *c, int part, int items, const char 
                         start == START_AHEAD
                             ? arena_printf(a, "%s_ahead", index_name[index])
                             : arena_printf(a, "l.graph.%s[%s]", index_name[index], items_after(c, items)));
+    if (keeps_nodes(c))
+        text_printf(&more, start == START_AHEAD ? ", %s_ahead == node" : ", false", index_name[c->g->owner]);
     if (start != START_SAME)
         line(c->o, "if (%s)", is_there(c, items));
     line(c->o, "load%s(%s, %s%s);", part_number(c, part), items_after(c, items), to, text_string(&more));
@@ -151,8 +173,8 @@ static void emit_start(struct staged_writer *c, int part, int items, const char 
 static void emit_start_in_order(struct staged_writer *c, int stage)
 {
     line(c->o, "{");
-    line(c->o, "const bool there = next_place.position(chunk) < items;");
-    line(c->o, "const int64_t ahead = there ? cgtp_nth_item<%s>(l.graph, next_place.position(chunk)) : 0;",
+    line(c->o, "const bool there = next_place.position < items;");
+    line(c->o, "const int64_t ahead = there ? cgtp_nth_item<%s>(l.graph, next_place.position) : 0;",
          by_sender(c));
     emit_start(c, 0, 1, arena_printf(c->w->arena, "own.ring[%d]", stage), START_FIRST);
     line(c->o, "next_place = next_place.after(chunk, step);");
@@ -185,13 +207,13 @@ static void emit_put(struct staged_writer *c, int o, const struct staged_part *p
     const bool joined =
         staged_divides(c->g) && staged_by_warps(c->g, o) && (c->g->owned[o] || q->slot != SLOT_Y);
     if (joined && c->g->owned[o])
-        line(c->o, "if (run.last)");
+        line(c->o, "if (last)");
     if (joined)
         line(c->o, "cgtp_join_rows_by<%d>(%s, thread);", threads_of(c->g), staged_rows_of(c, o));
     if (c->g->owned[o]) {
-        line(c->o, "if (run.last)");
+        line(c->o, "if (last)");
         line(c->o,
-             "cgtp_put_row_by<%d>(run.partial < 0 ? l.%s + node * %s : l.%spartial + run.partial * %lld, "
+             "cgtp_put_row_by<%d>(partial < 0 ? l.%s + node * %s : l.%spartial + partial * %lld, "
              "%s, "
              "thread);",
              threads_of(c->g), q->symbol, source_stride(w, q), q->symbol, source_dim(q),
@@ -283,8 +305,11 @@ static void emit_end(struct staged_writer *c, int number)
     const bool last = number == g->parts - 1;
     bool in_place = false;
     line(c->o, "cgtp_sync_group<%d>();", g->warps);
-    if (has_owner(c))
-        line(c->o, "const cgtp_run run = cgtp_run_of_place(positions, node, here, chunk);");
+    if (sums_nodes(c))
+        line(c->o,
+             "const int64_t partial = last ? cgtp_partial_of(cgtp_positions_of<%s>(l.graph, node), "
+             "here.number, chunk) : -1;",
+             by_sender(c));
     for (int o = 0; o < d->outputs; o++) {
         const bool part = staged_output_in_parts(c, o);
         if (demand_operand(d, o)->index == INDEX_SHARED)
@@ -341,15 +366,19 @@ static void emit_places(struct staged_writer *c)
     if (others)
         line(o, "const int64_t e = item_after;");
     line(o, "const int64_t node = node_after;");
-    line(o, "const bool begins = here.place == 0 || node != node_before;");
-    line(o, "const cgtp_positions positions = cgtp_positions_of<%s>(l.graph, node);", of);
+    if (sums_nodes(c))
+        line(o, "const bool begins = last;");
     line(o, "const cgtp_place after = here.after(chunk, step);");
-    line(o, "if (after.position(chunk) < items) {");
-    line(o, "item_after = cgtp_nth_item<%s>(l.graph, after.position(chunk));", of);
+    if (sums_nodes(c))
+        line(o, "last = true;");
+    line(o, "if (after.position < items) {");
+    line(o, "item_after = cgtp_nth_item<%s>(l.graph, after.position);", of);
     line(o, "node_after = cgtp_node_of<%s>(l.graph, item_after);", of);
+    if (sums_nodes(c))
+        line(o, "last = after.place == 0 || node_after != node;");
     line(o, "}");
-    line(o, "const bool there = next_place.position(chunk) < items;");
-    line(o, "const int64_t ahead = there ? cgtp_nth_item<%s>(l.graph, next_place.position(chunk)) : 0;", of);
+    line(o, "const bool there = next_place.position < items;");
+    line(o, "const int64_t ahead = there ? cgtp_nth_item<%s>(l.graph, next_place.position) : 0;", of);
 }
 
 static void emit_item(struct staged_writer *c)
@@ -369,7 +398,6 @@ static void emit_item(struct staged_writer *c)
         line(c->o, "slot = %s;", slot_after(c, 1));
     if (has_owner(c)) {
         line(c->o, "next_place = next_place.after(chunk, step);");
-        line(c->o, "node_before = node;");
         line(c->o, "here = after;");
     }
 }
@@ -415,8 +443,13 @@ static void emit_kernel(struct staged_writer *c)
     line(o, "const int64_t step = (int64_t)cgtp_blocks() * %d;", g->teams);
     if (has_owner(c)) {
         line(o, "const int64_t items = l.graph.items;");
-        line(o, "cgtp_place here = {(int64_t)cgtp_block() * %d + team, 0}, next_place = here;", g->teams);
-        line(o, "int64_t item_after = 0, node_after = 0, node_before = -1;");
+        line(o,
+             "cgtp_place here = cgtp_first_place((int64_t)cgtp_block() * %d + team, chunk), next_place = "
+             "here;",
+             g->teams);
+        line(o, "int64_t item_after = 0, node_after = 0;");
+        if (sums_nodes(c))
+            line(o, "bool last = true; /* of its node's in the chunk is the item */");
     } else
         line(o, "int64_t e = (int64_t)cgtp_block() * %d + team;", g->teams);
     if (g->stages > 1)
@@ -425,8 +458,8 @@ static void emit_kernel(struct staged_writer *c)
         line(o, "int slot = 0;");
     line(o, "cgtp_launch_wait();");
     if (has_owner(c)) {
-        line(o, "if (here.position(chunk) < items) {");
-        line(o, "item_after = cgtp_nth_item<%s>(l.graph, here.position(chunk));", by_sender(c));
+        line(o, "if (here.position < items) {");
+        line(o, "item_after = cgtp_nth_item<%s>(l.graph, here.position);", by_sender(c));
         line(o, "node_after = cgtp_node_of<%s>(l.graph, item_after);", by_sender(c));
         line(o, "}");
     }
@@ -445,7 +478,7 @@ static void emit_kernel(struct staged_writer *c)
         line(o, "cgtp_zero_by<%d>(own.sums, thread);", threads_of(g));
     line(o, "CGTP_LOOP");
     if (has_owner(c))
-        line(o, "while (here.position(chunk) < items) {");
+        line(o, "while (here.position < items) {");
     else
         line(o, "for (; e < %s; e += step) {", items_of(c));
     emit_item(c);

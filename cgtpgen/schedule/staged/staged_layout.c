@@ -42,7 +42,8 @@ bool staged_divides(const struct staged *g)
 bool staged_by_warps(const struct staged *g, int o)
 {
     const struct operand *q = demand_operand(g->demand, o);
-    return q->index != INDEX_SHARED && (q->slot == SLOT_Y || (q->slot != SLOT_W && staged_divides(g)));
+    return q->index != INDEX_SHARED &&
+           (q->slot == SLOT_Y || (q->slot != SLOT_W && staged_divides(g) && !g->apart[o]));
 }
 
 bool staged_in_parts(const struct staged *g)

@@ -5,18 +5,20 @@
 #include "schedule/path.h"
 
 enum {
-    TEAMS_MOST = 15, /* of a block, as there are barriers for so many */
-    WARPS = 12,      /* of a multiprocessor, that hide what each waits for */
-    TEAMS_ALONE =
-        24,          /* of one warp, which needs none: what hides that its instructions wait for each other */
-    ROWS_LEAST = 8,  /* lanes that work by rows, or the path is done otherwise */
-    YS_MOST = 8,     /* channels of y, each of which a lane has a row of weights for */
-    Y_MOST = 64,     /* elements of y, whose gradients a lane sums in registers */
-    TEAM_WARPS = 12, /* of a team, at most */
-    STAGES_MOST = 4, /* of a ring */
-    TEAMS_WHOLE = 8, /* whose items come as a whole where these have room */
-    PARTS_LEAST = 3, /* of an item otherwise, each of which has its code */
-    PARTS = 4,       /* at most where these have room */
+    TEAMS_MOST = 15,  /* of a block, as there are barriers for so many */
+    WARPS = 12,       /* of a multiprocessor, that hide what each waits for */
+    WARPS_ALONE = 24, /* the same where all paths' channels are divided, no weights connect them, and
+                         registers suffice */
+    TEAMS_ALONE = 24, /* of one warp without passes, which need no barriers */
+    SCHEDULERS = 4,   /* of a multiprocessor, which divide its registers */
+    ROWS_LEAST = 8,   /* lanes that work by rows, or the path is done otherwise */
+    YS_MOST = 8,      /* channels of y, each of which a lane has a row of weights for */
+    Y_MOST = 64,      /* elements of y, whose gradients a lane sums in registers */
+    TEAM_WARPS = 12,  /* of a team, at most */
+    STAGES_MOST = 4,  /* of a ring */
+    TEAMS_WHOLE = 8,  /* whose items come as a whole where these have room */
+    PARTS_LEAST = 3,  /* of an item otherwise, each of which has its code */
+    PARTS = 4,        /* at most where these have room */
     PARTS_MOST = 64
 };
 
@@ -77,6 +79,81 @@ const char *staged_refuses_path(const struct target *target, const struct demand
     return NULL;
 }
 
+/* Is output number o of the demand made of elements that each belong to one channel of A, which are divided
+ * among warps, by all paths that are not computed by passes? Then these are the only ones that lead to their
+ * segments of z. */
+static bool is_apart(const struct staged *g, int o)
+{
+    const struct demand *d = g->demand;
+    const struct problem *p = d->plan->problem;
+    const enum slot slot = demand_operand(d, o)->slot;
+    for (int i = 0; i < p->paths; i++) {
+        const struct path_plan *e = &d->plan->path[i];
+        if (!g->others[i])
+            continue;
+        if (path_channels_a(e) == 1 || (slot != e->a && (slot != SLOT_G || e->contracted || !e->strided)))
+            return false;
+        for (int other = 0; other < i && slot == SLOT_G; other++)
+            if (g->others[other] && p->path[other].z == p->path[i].z)
+                return false;
+    }
+    return true;
+}
+
+/* May a team's warps divide the paths without passes: are sums over all items those of one warp, and is there
+ * more than one could do? */
+static void find_divisible(struct arena *a, struct staged *g)
+{
+    const struct demand *d = g->demand;
+    int others = 0;
+    g->apart = NEW_ARRAY(a, bool, d->outputs + 1);
+    for (int i = 0; i < d->plan->problem->paths; i++)
+        others += g->others[i] ? path_channels_a(&d->plan->path[i]) : 0;
+    g->divisible = others > 1;
+    for (int o = 0; o < d->outputs; o++) {
+        g->divisible &= demand_operand(d, o)->slot == SLOT_W || demand_operand(d, o)->index != INDEX_SHARED;
+        g->apart[o] = is_apart(g, o);
+    }
+}
+
+/* Registers of a lane, about: what a path's code has of operands, forms of each channel of y where it has
+ * them all, and all gradients of y that passes sum. */
+static int registers_of(const struct staged *g)
+{
+    const int others = 44;
+    const struct demand *d = g->demand;
+    const struct kernel_form *k = d->kernel->form;
+    int most = 0,
+        sums = g->whole.pieces ? demand_outputs_of(d, SLOT_Y) * (int)d->plan->problem->dim[SLOT_Y] : 0;
+    for (int i = 0; i < d->plan->problem->paths; i++) {
+        const struct path *p = &d->plan->problem->path[i];
+        const struct variant *v = d->variant_of[i] < 0 ? NULL : &d->variant[d->variant_of[i]];
+        int words = v ? (v->ts + v->ps) * d->plan->path[i].matrix->columns : 0;
+        for (int in = 0; v && in < k->inputs; in++)
+            if (demand_reads(d, in))
+                words += k->input[in].slot == SLOT_W ? 1
+                         : k->input[in].slot == SLOT_Y && g->passes[i] && !staged_connects(p)
+                             ? staged_rows(p) * d->plan->path[i].matrix->forms
+                             : 2 * path_degree(p, k->input[in].slot) + 1;
+        for (int o = 0; v && o < d->outputs; o++)
+            if (demand_output(d, o)->slot != SLOT_W)
+                words += 2 * path_degree(p, demand_output(d, o)->slot) + 1;
+        most = most > words ? most : words;
+    }
+    return others + (most + sums) * kernel_size(d->kernel) / 4;
+}
+
+/* How many warps of a multiprocessor are enough. */
+static int warps_enough(const struct staged *g)
+{
+    bool all = g->divisible && g->whole.pieces == 0;
+    for (int i = 0; i < g->demand->plan->problem->paths; i++) {
+        const struct path_plan *e = &g->demand->plan->path[i];
+        all &= !g->others[i] || (path_channels_a(e) > 1 && !e->contracted);
+    }
+    return all && device_registers(g->device, WARPS_ALONE) >= registers_of(g) ? WARPS_ALONE : WARPS;
+}
+
 /* Which paths are computed by passes. */
 static void divide_paths(struct arena *a, struct staged *g)
 {
@@ -91,9 +168,7 @@ static void divide_paths(struct arena *a, struct staged *g)
         g->any_others |= g->others[i];
     }
     g->scratch = item_scratch(d, g->others);
-    g->divisible = g->any_others;
-    for (int o = 0; o < d->outputs; o++)
-        g->divisible &= demand_operand(d, o)->slot == SLOT_W || demand_operand(d, o)->index != INDEX_SHARED;
+    find_divisible(a, g);
 }
 
 /* Which paths add to z by rows: those to segments that columns make before, or other rows. */
@@ -147,39 +222,6 @@ struct staged_knobs {
     int stages, warps, parts;
 };
 
-/* Registers of a lane, about: what a path's code has of operands, and all gradients of y that passes sum. */
-static int registers_of(const struct staged *g)
-{
-    const int others = 44;
-    const struct demand *d = g->demand;
-    const struct kernel_form *k = d->kernel->form;
-    int most = 0, sums = 0;
-    for (int i = 0; i < d->plan->problem->paths; i++) {
-        const struct path *p = &d->plan->problem->path[i];
-        const struct variant *v = d->variant_of[i] < 0 ? NULL : &d->variant[d->variant_of[i]];
-        int words = v ? (v->ts + v->ps) * d->plan->path[i].matrix->columns : 0;
-        for (int in = 0; v && in < k->inputs; in++)
-            if (demand_reads(d, in))
-                words += k->input[in].slot == SLOT_W ? 1 : 2 * path_degree(p, k->input[in].slot) + 1;
-        for (int o = 0; v && o < d->outputs; o++)
-            if (demand_output(d, o)->slot != SLOT_W)
-                words += 2 * path_degree(p, demand_output(d, o)->slot) + 1;
-        most = most > words ? most : words;
-    }
-    if (g->whole.pieces)
-        sums = demand_outputs_of(d, SLOT_Y) * (int)d->plan->problem->dim[SLOT_Y];
-    return others + (most + sums) * kernel_size(d->kernel) / 4;
-}
-
-/* Do so many teams of one warp have room for two items each, and for registers? */
-static bool fit_alone(struct arena *scratch, struct staged *g, int teams)
-{
-    for (int i = 0; i < g->whole.pieces; i++)
-        if (staged_connects(&g->demand->plan->problem->path[g->whole.piece[i].path]))
-            return false;
-    return device_registers(g->device, teams) >= registers_of(g) && fits(scratch, g, 2, teams);
-}
-
 /* So many teams that together with their warps there are enough, where each warp has rows of results of its
  * own; false: none have room. */
 static bool choose_warps(struct arena *scratch, struct staged *g, int stages, int most, int enough)
@@ -207,11 +249,13 @@ static bool choose_teams(struct arena *a, struct staged *g, const struct staged_
     const int least = knob->stages         ? knob->stages
                       : staged_in_parts(g) ? 2
                                            : 1,
-              enough = knob->warps ? knob->warps : WARPS;
-    int teams = TEAMS_ALONE;
+              enough = knob->warps ? knob->warps : warps_enough(g);
+    int teams = passes ? TEAMS_MOST : TEAMS_ALONE;
     g->warps = 1;
-    while (teams > TEAMS_MOST && !fit_alone(scratch, g, teams))
-        teams--;
+    while (teams > TEAMS_MOST &&
+           (device_registers(g->device, teams) < registers_of(g) || !fits(scratch, g, 2, teams)))
+        teams -= SCHEDULERS;
+    teams = teams > TEAMS_MOST ? teams : TEAMS_MOST;
     while (teams > 0 && !fits(scratch, g, least, teams))
         teams--;
     if (teams == 0)
@@ -220,7 +264,8 @@ static bool choose_teams(struct arena *a, struct staged *g, const struct staged_
         choose_warps(scratch, g, least, teams, enough);
         teams = g->teams;
     }
-    while (passes && !g->divisible && g->warps < TEAM_WARPS && (g->warps + 1) * teams <= enough)
+    while (passes && !g->divisible && g->warps < TEAM_WARPS && (g->warps + 1) * teams <= enough &&
+           (knob->warps || registers_of(g) <= device_registers(g->device, (g->warps + 1) * teams)))
         g->warps++;
     while (teams > 1 && !fits(scratch, g, least, teams)) /* each warp has sums of y */
         teams--;
@@ -336,7 +381,7 @@ static void choose_owner(struct arena *a, struct staged *g, struct schedule *s)
     g->owned = NEW_ARRAY(a, bool, d->outputs + 1);
     for (int o = 0; o < d->outputs; o++)
         g->owned[o] = !staged_in_parts(g) && (demand_operand(d, o)->slot != SLOT_Y || g->whole.pieces == 0);
-    g->owner = item_rows_owner(s, g->owned);
+    g->owner = item_rows_owner(s, g->owned, true);
     for (int o = 0; o < d->outputs; o++)
         g->owned[o] = s->route[o].kind == ROUTE_FIXED_UP;
 }

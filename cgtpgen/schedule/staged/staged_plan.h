@@ -67,6 +67,7 @@ struct staged {
     bool *added, adds; /* [paths]: z is added to what is there, by rows; is there a path of that kind whose z
                           nothing has made before? */
     bool any_others, divisible; /* are there such paths; may a team's warps divide them? */
+    bool *apart;                /* [demand's outputs]: do warps that divide them add to different elements? */
     enum index_kind owner;    /* of whose nodes rows are summed, items being in their order; item: of none */
     bool *owned;              /* [demand's outputs]: are they? */
     int64_t scratch;          /* elements that the latter need (item_device.h) */
