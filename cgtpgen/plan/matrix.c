@@ -197,7 +197,7 @@ static struct matrix *build(struct matrices *all, const struct path *p, enum slo
                             bool scaled)
 {
     struct arena *a = all->arena;
-    const enum slot b = g != SLOT_G ? SLOT_G : slot_a == SLOT_Y ? SLOT_X : SLOT_Y;
+    const enum slot b = (enum slot)(SLOT_X + SLOT_Y + SLOT_G - slot_a - g);
     struct matrix *m = NEW(a, struct matrix);
     *m = (struct matrix){
         .l1 = p->l1,

@@ -1,11 +1,18 @@
 /* plan.c - see plan.h: roles of paths, their matrices, least bytes of kernels. */
 #include "plan/plan.h"
 
+/* Channels of y from which on a product of x and z is made once for all of them (uvu). */
+enum { YS_MANY = 9 };
+
 static struct path_plan plan_path(struct matrices *matrices, const struct path *p)
 {
     const struct mode_row *m = &mode_table[p->mode];
     struct path_plan e = {.path = p, .a = m->longest && p->mul_x < p->mul_y ? SLOT_X : m->a, .g = m->g};
-    e.b = e.g != SLOT_G ? SLOT_G : e.a == SLOT_Y ? SLOT_X : SLOT_Y;
+    if (p->mode == MODE_UVU && p->mul_y >= YS_MANY) {
+        e.a = SLOT_X;
+        e.g = SLOT_Y;
+    }
+    e.b = (enum slot)(SLOT_X + SLOT_Y + SLOT_G - e.a - e.g);
     e.pairs = m->inputs[0] == AXIS_PAIRS;
     e.elementwise = e.b == SLOT_G || (mode_ties_inputs(m) && !e.pairs);
     e.contracted = m->z[0] == AXIS_W || e.g != SLOT_G;
@@ -34,7 +41,7 @@ int path_channels_g(const struct path_plan *e)
 
 bool path_weights_turned(const struct path_plan *e)
 {
-    return e->g != SLOT_G;
+    return path_weight_step(e->path, e->b) < path_weight_step(e->path, e->g);
 }
 
 int64_t path_weight_rows(const struct path_plan *e)

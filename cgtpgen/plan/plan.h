@@ -3,9 +3,10 @@
  *
  * A path works in roles. Operand A (x or y) supplies the matrix M (matrix.h), one channel at a time; channels
  * of operand B are the vector dimension. Elementwise paths (A tied to B) have M by channel. The third, G, is
- * z, but x of uvv. Contracted paths, whose weights connect channels of G with those of the others (w of uvw,
- * u of uvv), go through a tensor T[k,b], M applied to B, and products of T with the block of weights; the
- * derivative of what G stands for is then P, the product of G with that block.
+ * z, but x of uvv, and y of uvu with many channels of y. Contracted paths, whose weights connect channels of
+ * G with those of the others (w of uvw, u of uvv, v of uvu), go through a tensor T[k,b], M applied to B, and
+ * products of T with the block of weights; what G stands for comes to the others as P, its product with that
+ * block.
  *
  * What is to be computed for some outputs and paths is a demand (demand.h); how, a schedule (schedule/).
  */

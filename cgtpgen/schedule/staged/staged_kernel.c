@@ -422,6 +422,20 @@ static void emit_parts(struct staged_writer *c)
     }
 }
 
+/* Starts copies of the weights that all items share. */
+static void emit_common(struct staged_writer *c)
+{
+    const struct staged *g = c->g;
+    for (int i = 0; i < c->w->form->inputs && g->common.bytes; i++) {
+        const struct operand *q = source_input(c->w, i);
+        if (demand_reads(c->w->demand, i) && staged_is_common(q))
+            line(c->o, "cgtp_copy_row_by<%d>(common.%s, l.%s, cgtp_thread(), cgtp_policy_keep());",
+                 g->teams * threads_of(g), q->symbol, q->symbol);
+    }
+    if (g->common.bytes)
+        line(c->o, "cgtp_copies_commit();");
+}
+
 static void emit_kernel(struct staged_writer *c)
 {
     const struct staged *g = c->g;
@@ -439,6 +453,8 @@ static void emit_kernel(struct staged_writer *c)
          g->warps);
     line(o, "const int thread = warp * CGTP_LANES + lane;");
     line(o, "%s &own = ((%s *)shared)->team[team];", g->team.name, g->block->name);
+    if (g->common.bytes)
+        line(o, "%s &common = ((%s *)shared)->common;", g->common.name, g->block->name);
     emit_loads(c);
     line(o, "const int64_t step = (int64_t)cgtp_blocks() * %d;", g->teams);
     if (has_owner(c)) {
@@ -463,6 +479,7 @@ static void emit_kernel(struct staged_writer *c)
         line(o, "node_after = cgtp_node_of<%s>(l.graph, item_after);", by_sender(c));
         line(o, "}");
     }
+    emit_common(c);
     for (int i = 0; i < g->stages; i++)
         if (has_owner(c))
             emit_start_in_order(c, i);
@@ -476,6 +493,10 @@ static void emit_kernel(struct staged_writer *c)
         line(o, "cgtp_sync_group<%d>();", g->warps);
     if (g->sums.bytes)
         line(o, "cgtp_zero_by<%d>(own.sums, thread);", threads_of(g));
+    if (g->common.bytes) {
+        line(o, "cgtp_copies_wait<%d>();", g->stages);
+        line(o, "cgtp_sync_block();");
+    }
     line(o, "CGTP_LOOP");
     if (has_owner(c))
         line(o, "while (here.position < items) {");
@@ -498,6 +519,8 @@ void staged_kernel(struct source *w)
         layout_print(&o, &g->rows);
     layout_print(&o, &g->stage);
     layout_print(&o, &g->team);
+    if (g->common.bytes)
+        layout_print(&o, &g->common);
     layout_print(&o, g->block);
     product_functions_begin(w->arena, &w->functions);
     device_path_note(&o);

@@ -46,6 +46,11 @@ bool staged_by_warps(const struct staged *g, int o)
            (q->slot == SLOT_Y || (q->slot != SLOT_W && staged_divides(g) && !g->apart[o]));
 }
 
+bool staged_is_common(const struct operand *q)
+{
+    return q->slot == SLOT_W && q->index == INDEX_SHARED;
+}
+
 bool staged_in_parts(const struct staged *g)
 {
     return g->parts > 1;
@@ -95,6 +100,19 @@ static void lay_out_inputs(struct arena *a, struct staged *g)
     }
 }
 
+/* Weights that all items share. */
+static void lay_out_common(struct arena *a, struct staged *g)
+{
+    const struct demand *d = g->demand;
+    g->common = (struct layout){.note = "The weights that all items share.", .align = LINE};
+    for (int i = 0; i < d->kernel->form->inputs && g->keeps; i++) {
+        const struct operand *q = kernel_input(d->kernel, i);
+        if (demand_reads(d, i) && staged_is_common(q))
+            add_row(a, g, &g->common, q, false);
+    }
+    layout_pad(a, &g->common, LINE);
+}
+
 static void lay_out_results(struct arena *a, struct staged *g)
 {
     const struct demand *d = g->demand;
@@ -133,6 +151,7 @@ void staged_layout(struct arena *a, struct staged *g, int stages, int teams)
     g->items = (stages + g->parts - 2) / g->parts + 1; /* of the parts that are worked on and under way */
     lay_out_inputs(a, g);
     lay_out_results(a, g);
+    lay_out_common(a, g);
     g->team = (struct layout){.note = "The shared memory of a team.", .align = LINE};
     if (staged_in_parts(g))
         layout_nest(a, &g->team, "rows", &g->rows, g->items, NULL);
@@ -145,6 +164,8 @@ void staged_layout(struct arena *a, struct staged *g, int stages, int teams)
     g->block = NEW(a, struct layout);
     *g->block = (struct layout){.note = "The shared memory of a block.", .align = LINE};
     layout_nest(a, g->block, "team", &g->team, teams, NULL);
+    if (g->common.bytes)
+        layout_nest(a, g->block, "common", &g->common, 0, NULL);
 }
 
 void staged_layout_name(struct arena *a, const struct schedule *schedule)
@@ -153,6 +174,7 @@ void staged_layout_name(struct arena *a, const struct schedule *schedule)
     g->name = arena_printf(a, "%s_%s", schedule->demand->kernel->form->name, schedule->name);
     g->rows.name = arena_printf(a, "%s_rows", g->name);
     g->stage.name = arena_printf(a, "%s_stage", g->name);
+    g->common.name = arena_printf(a, "%s_common", g->name);
     g->team.name = arena_printf(a, "%s_team", g->name);
     g->block->name = arena_printf(a, "%s_block", g->name);
 }

@@ -110,9 +110,10 @@ const char *staged_input(const struct staged_writer *c, int input)
     const struct operand *q = source_input(c->w, input);
     const bool part = staged_in_parts(c->g) && q->slot == SLOT_W;
     return arena_printf(c->w->arena, "%s.%s",
-                        q->index == INDEX_SHARED ? "l"
-                        : part                   ? "part"
-                                                 : "at",
+                        c->g->keeps && staged_is_common(q) ? "common"
+                        : q->index == INDEX_SHARED         ? "l"
+                        : part                             ? "part"
+                                                           : "at",
                         q->symbol);
 }
 

@@ -297,7 +297,7 @@ static int choose_parts(struct arena *a, struct staged *g, const struct staged_k
 }
 
 /* Items as a whole where that leaves room for enough teams, or else in parts. */
-static bool choose(struct arena *a, struct staged *g, const struct staged_knobs *knob)
+static bool choose_cut(struct arena *a, struct staged *g, const struct staged_knobs *knob)
 {
     staged_whole(a, g);
     const struct problem *p = g->demand->plan->problem;
@@ -312,6 +312,21 @@ static bool choose(struct arena *a, struct staged *g, const struct staged_knobs 
         return true;
     staged_whole(a, g);
     return choose_teams(a, g, knob);
+}
+
+/* With the weights that all items share in shared memory, where that leaves room for three quarters of the
+ * warps: lanes read them in places that are far apart. */
+static bool choose(struct arena *a, struct staged *g, const struct staged_knobs *knob)
+{
+    const bool can = choose_cut(a, g, knob);
+    const int warps = g->teams * g->warps;
+    if (g->demand->plan->problem->spec->index[SLOT_W] != INDEX_SHARED || !demand_inputs_of(g->demand, SLOT_W))
+        return can;
+    g->keeps = true;
+    if (choose_cut(a, g, knob) && 4 * g->teams * g->warps >= 3 * warps)
+        return true;
+    g->keeps = false;
+    return choose_cut(a, g, knob);
 }
 
 /* Instructions of a path that a warp does by itself. */

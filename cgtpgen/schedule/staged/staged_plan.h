@@ -83,6 +83,8 @@ struct staged {
         stage;          /* what an item reads; where that comes in parts, all but weights, and a part */
     struct layout out;  /* its results, T, scratch */
     struct layout sums; /* over all items of the team */
+    bool keeps;         /* are weights that all items share in shared memory? */
+    struct layout common;
     struct layout team, *block; /* shared memory */
 };
 
@@ -113,6 +115,9 @@ int staged_together(const struct demand *, const struct path *);
  * are added up at the end? */
 bool staged_divides(const struct staged *);
 bool staged_by_warps(const struct staged *, int o);
+
+/* Are they weights that all items share? */
+bool staged_is_common(const struct operand *);
 
 /* Do an item's weights come in parts? */
 bool staged_in_parts(const struct staged *);

@@ -31,7 +31,7 @@ const char *tiled_refuses(const struct target *target, const struct demand *d)
 const char *tiled_refuses_path(const struct target *target, const struct demand *d, const struct path *p)
 {
     if (d->plan->path[p->number].g != SLOT_G)
-        return "weights connect channels of x with others (uvv)";
+        return "weights connect channels of x or y with others";
     return path_is_pipelined(target->device, d->plan->problem->spec, p) ? "left to pipelined evaluations"
                                                                         : NULL;
 }
