@@ -9,7 +9,7 @@ enum {
     WARPS = 12,       /* of a multiprocessor, that hide what each waits for */
     WARPS_ALONE = 24, /* the same where all paths' channels are divided, no weights connect them, and
                          registers suffice */
-    TEAMS_ALONE = 24, /* of one warp without passes, which need no barriers */
+    TEAMS_ALONE = 24, /* of one warp */
     SCHEDULERS = 4,   /* of a multiprocessor, which divide its registers */
     ROWS_LEAST = 8,   /* lanes that work by rows, or the path is done otherwise */
     YS_MOST = 8,      /* channels of y, each of which a lane has a row of weights for */
@@ -241,6 +241,21 @@ static bool choose_warps(struct arena *scratch, struct staged *g, int stages, in
     return teams > 0;
 }
 
+/* Of how many teams of one warp, which need no barriers, more than otherwise may be enough: such items'
+ * instructions wait for each other, and those of a graph have most that are not the paths'. Registers are for
+ * as many as there are. */
+static int teams_alone(struct arena *scratch, struct staged *g)
+{
+    const struct problem *p = g->demand->plan->problem;
+    bool may = g->whole.pieces == 0 || spec_is_graph(p->spec);
+    for (int i = 0; i < g->whole.pieces; i++)
+        may &= !staged_connects(&p->path[g->whole.piece[i].path]);
+    for (int teams = TEAMS_ALONE; may && teams > TEAMS_MOST; teams -= SCHEDULERS)
+        if (device_registers(g->device, teams) >= registers_of(g) && fits(scratch, g, 2, teams))
+            return teams;
+    return TEAMS_MOST;
+}
+
 /* As many teams as shared memory holds, each of so many warps that there are enough; then longer rings. */
 static bool choose_teams(struct arena *a, struct staged *g, const struct staged_knobs *knob)
 {
@@ -250,12 +265,8 @@ static bool choose_teams(struct arena *a, struct staged *g, const struct staged_
                       : staged_in_parts(g) ? 2
                                            : 1,
               enough = knob->warps ? knob->warps : warps_enough(g);
-    int teams = passes ? TEAMS_MOST : TEAMS_ALONE;
+    int teams = teams_alone(scratch, g);
     g->warps = 1;
-    while (teams > TEAMS_MOST &&
-           (device_registers(g->device, teams) < registers_of(g) || !fits(scratch, g, 2, teams)))
-        teams -= SCHEDULERS;
-    teams = teams > TEAMS_MOST ? teams : TEAMS_MOST;
     while (teams > 0 && !fits(scratch, g, least, teams))
         teams--;
     if (teams == 0)
