@@ -16,7 +16,7 @@
 namespace
 {
 
-enum { CGTP_NODAL_CHANNELS = 8, CGTP_NODAL_WARPS = 8 };
+enum { CGTP_NODAL_CHANNELS = 8 };
 
 /* A number and what is added to it for the next channel, the next channels. */
 struct cgtp_steps {
@@ -74,14 +74,14 @@ template <int chunks, int n> CGTP_DEVICE void cgtp_nodal_put(real *row, const in
 }
 
 /* Stores the sum of what each warp has of a row's part, in the order of the warps. */
-template <int chunks, int pitch>
+template <int chunks, int warps, int pitch>
 CGTP_DEVICE void cgtp_nodal_put_sums(real *row, const cgtp_steps *chunk, int part,
-                                    const real (&sums)[CGTP_NODAL_WARPS][pitch], int thread)
+                                    const real (&sums)[warps][pitch], int thread)
 {
-    for (int i = thread; i < chunks; i += CGTP_NODAL_WARPS * CGTP_LANES) {
+    for (int i = thread; i < chunks; i += warps * CGTP_LANES) {
         real sum[CGTP_WIDE] = {0};
         CGTP_UNROLL
-        for (int warp = 0; warp < CGTP_NODAL_WARPS; warp++)
+        for (int warp = 0; warp < warps; warp++)
             CGTP_UNROLL
         for (int k = 0; k < CGTP_WIDE; k++)
             sum[k] += sums[warp][i * CGTP_WIDE + k];

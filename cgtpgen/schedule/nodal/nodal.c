@@ -36,7 +36,7 @@ static void check_cells(struct checker *c, const struct schedule *s)
     int *jobs = NEW_ARRAY(c->out->arena, int, g->cells + 1),
         *paths = NEW_ARRAY(c->out->arena, int, p->paths + 1);
     for (int i = 0; i < g->jobs; i++) {
-        check_that(c, g->job[i].warp >= 0 && g->job[i].warp < NODAL_CHANNELS, "job %d is of warp %d", i,
+        check_that(c, g->job[i].warp >= 0 && g->job[i].warp < nodal_warps(g), "job %d is of warp %d", i,
                    g->job[i].warp);
         for (int k = 0; k < g->job[i].cells; k++) {
             const struct nodal_cell *cell = &g->cell[g->job[i].cell[k]], *first = &g->cell[g->job[i].cell[0]];
@@ -72,6 +72,8 @@ static void report(struct report *r, const struct schedule *s)
 {
     const struct nodal *g = s->own;
     report_ring(r, "stages", g->stages, "block", "tile");
+    report_number(r, "items_per_tile", g->items);
+    report_number(r, "warps_per_channel", g->roles);
     report_number(r, "blocks_per_multiprocessor", g->fit);
     report_word(r, "in_the_order_of", index_words[g->owner].plural);
     report_number(r, "matrices", g->matrices);
@@ -79,7 +81,7 @@ static void report(struct report *r, const struct schedule *s)
     report_number(r, "sums_of_products", g->outers);
     report_part(r, "shared_bytes_per_block", g->block.bytes, g->device->shared_bytes);
     report_number(r, "registers_least", g->registers);
-    report_number(r, "registers_most", device_registers(g->device, g->fit * NODAL_CHANNELS));
+    report_number(r, "registers_most", device_registers(g->device, g->fit * nodal_warps(g)));
     report_number(r, "instructions_per_item", g->work);
     report_layout(r, "shared_memory", &g->block);
 }

@@ -207,7 +207,7 @@ static void emit_jobs(struct nodal_writer *c, void (*emit)(struct nodal_writer *
 {
     line(c->o, "{");
     line(c->o, "const int u = cgtp_lane() %% %d;", NODAL_CHANNELS);
-    for (int warp = 0; warp < NODAL_CHANNELS; warp++) {
+    for (int warp = 0; warp < nodal_warps(c->g); warp++) {
         bool any = false;
         for (int i = 0; i < c->g->jobs; i++) {
             const struct nodal_job *job = &c->g->job[i];

@@ -7,6 +7,16 @@ enum {
     BANKS = 32  /* matrices of neighbouring channels begin four of them apart */
 };
 
+int nodal_warps(const struct nodal *g)
+{
+    return g->roles * NODAL_CHANNELS;
+}
+
+int nodal_threads(const struct nodal *g)
+{
+    return nodal_warps(g) * NODAL_LANES;
+}
+
 int nodal_tiles(int components)
 {
     return (components + 15) / 16;
@@ -61,7 +71,7 @@ static void lay_out_nodes(struct arena *a, struct nodal *g)
         const struct operand *q = demand_operand(d, o);
         if (q->slot == SLOT_Y)
             add(a, g, &g->block, arena_printf(a, "%ssums", q->symbol), nodal_row_elements(g, SLOT_Y),
-                NODAL_CHANNELS);
+                nodal_warps(g));
         if (q->slot == SLOT_W)
             layout_add(a, &g->block, arena_printf(a, "%ssums", q->symbol), "real", size, CHUNK,
                        NODAL_CHANNELS * paths, NULL);

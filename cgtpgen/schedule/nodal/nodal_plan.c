@@ -6,7 +6,7 @@
 
 enum {
     RESERVED = 1024, /* bytes that the device takes of each block's shared memory */
-    FIT_MOST = 3,
+    WARPS_MOST = 24, /* of a multiprocessor */
     STAGES_MOST = 4,
     CELLS_MOST = 256,
     OTHER_REGISTERS = 64 /* places, the loop over tiles, an operand in its parts */
@@ -221,14 +221,14 @@ static void find_jobs(struct arena *a, struct nodal *g)
 static int deal_out(struct arena *a, struct nodal *g)
 {
     bool *dealt = NEW_ARRAY(a, bool, g->jobs);
-    int load[NODAL_CHANNELS] = {0}, most = 0;
+    int load[NODAL_WARPS_MOST] = {0}, most = 0;
     for (int n = 0; n < g->jobs; n++) {
         int job = -1, warp = 0;
         for (int i = 0; i < g->jobs; i++)
             if (!dealt[i] && (job < 0 || cell_work(g, &g->cell[g->job[i].cell[0]]) >
                                              cell_work(g, &g->cell[g->job[job].cell[0]])))
                 job = i;
-        for (int i = 1; i < NODAL_CHANNELS; i++)
+        for (int i = 1; i < nodal_warps(g); i++)
             warp = load[i] < load[warp] ? i : warp;
         dealt[job] = true;
         g->job[job].warp = warp;
@@ -257,15 +257,15 @@ static int operand_parts(const struct nodal *g, const struct nodal_operand *q)
     return nodal_tiles(q->back ? g->dx : g->dz) * nodal_blocks(q->back ? g->dz : g->dx);
 }
 
-/* Registers of a thread; those of a matrix's elements' parts are to be spared where they are not there. */
+/* Registers of a thread, and those of a matrix's elements' parts, which are to be spared. */
 static void find_registers(struct nodal *g)
 {
     const int words = kernel_size(g->demand->kernel) / 4;
-    int operands = 0;
+    int operands = 0, outers = g->outers * nodal_tiles(g->dx) * nodal_blocks(g->dz) * 4 * words;
     for (int i = 0; i < g->operands; i++)
         operands += operand_parts(g, &g->operand[i]) * 4 * words;
-    g->registers =
-        OTHER_REGISTERS * words + operands + g->outers * nodal_tiles(g->dx) * nodal_blocks(g->dz) * 4 * words;
+    const int several = operands > outers ? operands : outers;
+    g->registers = OTHER_REGISTERS * words + (g->roles > 1 ? several : operands + outers);
     g->more_registers = words == 1 ? operands : 0;
 }
 
@@ -283,26 +283,42 @@ static void find_work(struct nodal *g, int node_work)
 static double cost_of(const struct nodal *g)
 {
     const double bytes_per_instruction = 6, few_warps = 8;
-    const int warps = g->fit * NODAL_CHANNELS;
+    const int warps = g->fit * nodal_warps(g);
     const double bytes = g->bytes / bytes_per_instruction * (1 + 1.0 / warps);
     const double work = g->work * (warps + few_warps) / warps, longer = work > bytes ? work : bytes;
     return longer + 0.4 * (work + bytes - longer);
 }
 
-/* As many blocks as there are registers and shared memory for, then as many stages. */
+/* Does it fit, with as many stages as are asked for, or as there can be? */
+static bool choose_stages(struct arena *a, struct nodal *g, int asked)
+{
+    const int registers = device_registers(g->device, g->fit * nodal_warps(g));
+    for (g->items = 2 * NODAL_ITEMS; g->items >= NODAL_ITEMS; g->items -= NODAL_ITEMS)
+        for (g->stages = STAGES_MOST; g->stages > 1; g->stages--) {
+            nodal_layout(a, g);
+            if ((!asked || asked == g->stages) && g->registers <= registers &&
+                g->block.bytes <= (g->device->shared_bytes + RESERVED) / g->fit - RESERVED) {
+                g->keeps_parts = g->registers + g->more_registers <= registers;
+                return true;
+            }
+        }
+    return false;
+}
+
+/* As many warps as there are registers and shared memory for. */
 static bool choose_blocks(struct arena *a, struct nodal *g, const struct schedule *s)
 {
     const int warps = knob_value(s, KNOB_WARPS), stages = knob_value(s, KNOB_STAGES);
-    for (g->fit = FIT_MOST; g->fit > 0; g->fit--)
-        for (g->items = 2 * NODAL_ITEMS; g->items >= NODAL_ITEMS; g->items -= NODAL_ITEMS)
-            for (g->stages = STAGES_MOST; g->stages > 1; g->stages--) {
-                nodal_layout(a, g);
-                if ((warps && warps != g->fit * NODAL_CHANNELS) || (stages && stages != g->stages))
-                    continue;
-                if (g->block.bytes <= (g->device->shared_bytes + RESERVED) / g->fit - RESERVED &&
-                    g->registers <= device_registers(g->device, g->fit * NODAL_CHANNELS))
-                    return true;
-            }
+    const int roles = g->products && g->outers ? NODAL_ROLES_MOST : 1;
+    for (int most = WARPS_MOST; most > 0; most -= NODAL_CHANNELS)
+        for (g->roles = roles; g->roles > 0; g->roles--) {
+            g->fit = most / nodal_warps(g);
+            if (most % nodal_warps(g) || (warps && warps != most))
+                continue;
+            find_registers(g);
+            if (choose_stages(a, g, stages))
+                return true;
+        }
     return false;
 }
 
@@ -345,11 +361,9 @@ const char *nodal_plan(struct arena *a, struct schedule *s)
     find_cells(a, g);
     find_jobs(a, g);
     find_bytes(g);
-    find_registers(g);
-    find_work(g, deal_out(a, g));
     if (!choose_blocks(a, g, s))
         return "rows and matrices larger than shared memory, or than registers";
-    g->keeps_parts = g->registers + g->more_registers <= device_registers(g->device, g->fit * NODAL_CHANNELS);
+    find_work(g, deal_out(a, g));
     s->own = g;
     s->cost = cost_of(g);
     s->operations.fma = (double)(g->products + g->outers) * g->dx * g->dz * g->mul;

@@ -22,7 +22,8 @@ enum {
     NODAL_CHANNELS = 8, /* of a block, one for each of its warps */
     NODAL_ITEMS = 8,    /* that are multiplied at a time */
     NODAL_LANES = 32,
-    NODAL_THREADS = NODAL_CHANNELS * NODAL_LANES,
+    NODAL_ROLES_MOST = 2,
+    NODAL_WARPS_MOST = NODAL_ROLES_MOST * NODAL_CHANNELS,
     NODAL_CELLS = NODAL_LANES / NODAL_CHANNELS, /* that a warp works on at a time */
     NODAL_PAD = 4,       /* elements behind a row's part and a matrix's row, the first of which is zero */
     NODAL_SIDE_MOST = 32 /* components of x and of z: tensor cores are to add up no more */
@@ -84,6 +85,7 @@ struct nodal {
     struct nodal_product *product;
     struct nodal_outer *outer;
     struct nodal_share *share;
+    int roles;        /* warps of a channel: one for all, or one that multiplies and one that sums */
     int fit, stages;  /* blocks of a multiprocessor; of a ring of tiles */
     int items;        /* of a tile: NODAL_ITEMS, or twice as many */
     bool keeps_parts; /* of matrices' elements, in registers */
@@ -94,6 +96,10 @@ struct nodal {
     struct layout out;   /* what they become */
     struct layout block; /* shared memory */
 };
+
+/* Warps of a block, threads. */
+int nodal_warps(const struct nodal *);
+int nodal_threads(const struct nodal *);
 
 /* Components of all segments before this one. */
 int nodal_before(const struct irreps *, int segment);
