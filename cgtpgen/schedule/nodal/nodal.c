@@ -9,16 +9,20 @@
 
 static void areas(struct areas *all, const struct schedule *s)
 {
-    for (int o = 0; o < s->demand->outputs; o++)
-        if (s->route[o].kind == ROUTE_PARTS)
-            parts_area(all, demand_operand(s->demand, o), nodal_teams(all->arena, s->own));
+    const struct nodal_passes *own = s->own;
+    for (int i = 0; i < own->passes; i++)
+        for (int o = 0; o < own->pass[i]->demand->outputs; o++) {
+            const struct operand *q = demand_operand(own->pass[i]->demand, o);
+            if (q->index == INDEX_SHARED)
+                parts_area(all, q, nodal_teams(all->arena, own->pass[i]));
+        }
 }
 
 static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_sender)
 {
-    const struct nodal *g = s->own;
-    *receiver_row |= g->owner == INDEX_RECEIVER;
-    *by_sender |= g->owner == INDEX_SENDER;
+    const struct nodal_passes *own = s->own;
+    *receiver_row |= own->pass[0]->owner == INDEX_RECEIVER;
+    *by_sender |= own->pass[0]->owner == INDEX_SENDER;
 }
 
 static void device(struct source *w, const struct schedule *s)
@@ -29,10 +33,9 @@ static void device(struct source *w, const struct schedule *s)
 }
 
 /* Is each cell in one job, with what it is alike, and each path in one cell? */
-static void check_cells(struct checker *c, const struct schedule *s)
+static void check_cells(struct checker *c, const struct nodal *g)
 {
-    const struct nodal *g = s->own;
-    const struct problem *p = s->demand->plan->problem;
+    const struct problem *p = g->demand->plan->problem;
     int *jobs = NEW_ARRAY(c->out->arena, int, g->cells + 1),
         *paths = NEW_ARRAY(c->out->arena, int, p->paths + 1);
     for (int i = 0; i < g->jobs; i++) {
@@ -51,13 +54,12 @@ static void check_cells(struct checker *c, const struct schedule *s)
             paths[g->cell[i].path[k]]++;
     }
     for (int i = 0; i < p->paths; i++)
-        check_that(c, paths[i] == (s->demand->variant_of[i] >= 0), "path %d is in %d cells", i, paths[i]);
+        check_that(c, paths[i] == (g->demand->variant_of[i] >= 0), "path %d is in %d cells", i, paths[i]);
 }
 
-static void check(struct checker *c, const struct schedule *s)
+static void check_pass(struct checker *c, const struct nodal *g)
 {
-    const struct nodal *g = s->own;
-    check_cells(c, s);
+    check_cells(c, g);
     for (int i = 0; i < g->operands; i++)
         check_that(c, g->operand[i].matrix < g->matrices, "operand %d is of matrix %d of %d", i,
                    g->operand[i].matrix, g->matrices);
@@ -68,14 +70,31 @@ static void check(struct checker *c, const struct schedule *s)
                g->block.bytes, g->device->shared_bytes);
 }
 
-static void report(struct report *r, const struct schedule *s)
+/* Is each output in one pass? */
+static void check(struct checker *c, const struct schedule *s)
 {
-    const struct nodal *g = s->own;
+    const struct nodal_passes *own = s->own;
+    int *times = NEW_ARRAY(c->out->arena, int, s->demand->kernel->form->outputs + 1);
+    for (int i = 0; i < own->passes; i++) {
+        check_pass(c, own->pass[i]);
+        for (int o = 0; o < own->pass[i]->demand->outputs; o++)
+            times[own->pass[i]->demand->output[o]]++;
+    }
+    for (int o = 0; o < s->demand->outputs; o++)
+        check_that(c, times[s->demand->output[o]] == 1, "output %d is of %d passes", s->demand->output[o],
+                   times[s->demand->output[o]]);
+}
+
+static void report_pass(struct report *r, const struct nodal *g)
+{
+    const char **name = NEW_ARRAY(r->arena, const char *, g->demand->outputs + 1);
+    for (int o = 0; o < g->demand->outputs; o++)
+        name[o] = demand_output(g->demand, o)->name;
+    report_words(r, "outputs", g->demand->outputs, name);
     report_ring(r, "stages", g->stages, "block", "tile");
     report_number(r, "items_per_tile", g->items);
     report_number(r, "warps_per_channel", g->roles);
     report_number(r, "blocks_per_multiprocessor", g->fit);
-    report_word(r, "in_the_order_of", index_words[g->owner].plural);
     report_number(r, "matrices", g->matrices);
     report_number(r, "products", g->products);
     report_number(r, "sums_of_products", g->outers);
@@ -84,6 +103,14 @@ static void report(struct report *r, const struct schedule *s)
     report_number(r, "registers_most", device_registers(g->device, g->fit * nodal_warps(g)));
     report_number(r, "instructions_per_item", g->work);
     report_layout(r, "shared_memory", &g->block);
+}
+
+static void report(struct report *r, const struct schedule *s)
+{
+    const struct nodal_passes *own = s->own;
+    report_word(r, "in_the_order_of", index_words[own->pass[0]->owner].plural);
+    for (int i = 0; i < own->passes; i++)
+        report_pass(report_record(r, "passes", "pass"), own->pass[i]);
 }
 
 const struct evaluation nodal_evaluation = {

@@ -463,32 +463,44 @@ static void emit_kernel(struct nodal_writer *c)
     blank(o);
 }
 
-void nodal_kernel(struct source *w)
+static void write_pass(struct source *w, struct out *o, const struct nodal *g)
 {
     static const enum slot slots[] = {SLOT_X, SLOT_Y, SLOT_G};
-    const struct nodal *g = w->schedule->own;
-    struct out o = {.text = w->out};
-    struct nodal_writer c = {.w = w, .o = &o, .g = g};
-    layout_print(&o, &g->block);
+    struct nodal_writer c = {.w = w, .o = o, .g = g};
+    w->demand = g->demand;
+    layout_print(o, &g->block);
     for (int i = 0; i < 3; i++)
         emit_tables(&c, slots[i]);
     if (reads_weights(&c) || nodal_has(g, SLOT_W))
         emit_weight_places(&c);
-    blank(&o);
-    product_functions_begin(w->arena, &w->functions);
+    blank(o);
     nodal_functions(&c);
     emit_kernel(&c);
+}
+
+void nodal_kernel(struct source *w)
+{
+    const struct nodal_passes *own = w->schedule->own;
+    struct out o = {.text = w->out};
+    product_functions_begin(w->arena, &w->functions);
+    for (int i = 0; i < own->passes; i++)
+        write_pass(w, &o, own->pass[i]);
+    source_set(w, w->schedule);
     item_rows_kernels(w, &o);
 }
 
 void nodal_launch(struct source *w, const struct schedule *schedule)
 {
     source_set(w, schedule);
-    const struct nodal *g = schedule->own;
-    const char *teams = arena_printf(w->arena, "cgtp_nodal_teams(%s, %d, %d)", source_rows(w->plan, g->owner),
-                                     parts_of(g), g->fit);
-    source_step(w, arena_printf(w->arena,
-                                "cgtp_launch_early(code::%s, %s * %d, %d, sizeof(code::%s), stream, l)",
-                                g->name, teams, parts_of(g), nodal_threads(g), g->block.name));
-    item_rows_finish(w, teams, NULL);
+    const struct nodal_passes *own = schedule->own;
+    const char *teams = NULL;
+    for (int i = 0; i < own->passes; i++) {
+        const struct nodal *g = own->pass[i];
+        teams = arena_printf(w->arena, "cgtp_nodal_teams(%s, %d, %d)", source_rows(w->plan, g->owner),
+                             parts_of(g), g->fit);
+        source_step(w, arena_printf(w->arena,
+                                    "cgtp_launch_early(code::%s, %s * %d, %d, sizeof(code::%s), stream, l)",
+                                    g->name, teams, parts_of(g), nodal_threads(g), g->block.name));
+    }
+    item_rows_finish(w, teams, NULL); /* sums over all items are of the last pass */
 }

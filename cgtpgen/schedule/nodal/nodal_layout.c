@@ -111,7 +111,11 @@ void nodal_layout(struct arena *a, struct nodal *g)
 
 void nodal_layout_name(struct arena *a, const struct schedule *schedule)
 {
-    struct nodal *g = schedule->own;
-    g->name = arena_printf(a, "%s_%s", schedule->demand->kernel->form->name, schedule->name);
-    g->block.name = arena_printf(a, "%s_block", g->name);
+    const struct nodal_passes *all = schedule->own;
+    for (int i = 0; i < all->passes; i++) {
+        struct nodal *g = all->pass[i];
+        g->name = arena_printf(a, "%s_%s%s", schedule->demand->kernel->form->name, schedule->name,
+                               i ? "_back" : "");
+        g->block.name = arena_printf(a, "%s_block", g->name);
+    }
 }

@@ -1,6 +1,7 @@
 /* nodal_plan.c - see nodal_plan.h. */
 #include "schedule/nodal/nodal_plan.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -272,8 +273,8 @@ static void find_registers(struct nodal *g)
 /* Instructions of all warps per item, where a node has so many; measured, with what they wait for. */
 static void find_work(struct nodal *g, int node_work)
 {
-    const double items = 16, product = 16, outer = 24, tile = 150;
-    double work = tile + g->outers * nodal_tiles(g->dx) * nodal_blocks(g->dz) * outer;
+    const double items = 16, product = g->keeps_parts ? 16 : 28, outer = 24, tile = 150;
+    double work = tile * g->roles + g->outers * nodal_tiles(g->dx) * nodal_blocks(g->dz) * outer;
     for (int i = 0; i < g->products; i++)
         work += operand_parts(g, &g->operand[g->product[i].operand]) * product;
     g->work = (work / NODAL_ITEMS + node_work / items) * g->mul;
@@ -343,14 +344,12 @@ static const char *find_routes(struct arena *a, struct schedule *s)
     return NULL;
 }
 
-const char *nodal_plan(struct arena *a, struct schedule *s)
+/* What computes the outputs of a demand; NULL: it does not fit. */
+static struct nodal *plan_pass(struct arena *a, const struct schedule *s, const struct demand *d)
 {
-    const struct problem *p = s->demand->plan->problem;
+    const struct problem *p = d->plan->problem;
     struct nodal *g = NEW(a, struct nodal);
-    const char *why = find_routes(a, s);
-    if (why)
-        return why;
-    *g = (struct nodal){.demand = s->demand,
+    *g = (struct nodal){.demand = d,
                         .device = s->target->device,
                         .owner = p->spec->index[SLOT_Y],
                         .mul = p->x.segment[0].mul,
@@ -362,10 +361,55 @@ const char *nodal_plan(struct arena *a, struct schedule *s)
     find_jobs(a, g);
     find_bytes(g);
     if (!choose_blocks(a, g, s))
-        return "rows and matrices larger than shared memory, or than registers";
+        return NULL;
     find_work(g, deal_out(a, g));
-    s->own = g;
-    s->cost = cost_of(g);
-    s->operations.fma = (double)(g->products + g->outers) * g->dx * g->dz * g->mul;
+    return g;
+}
+
+/* The demand's outputs of z, or its others. */
+static const struct demand *part_of(struct arena *a, const struct demand *d, bool of_z)
+{
+    int *output = NEW_ARRAY(a, int, d->outputs + 1), n = 0;
+    bool *takes = NEW_ARRAY(a, bool, d->plan->problem->paths + 1);
+    for (int i = 0; i < d->plan->problem->paths; i++)
+        takes[i] = d->variant_of[i] >= 0;
+    for (int o = 0; o < d->outputs; o++)
+        if ((demand_output(d, o)->slot == SLOT_G) == of_z)
+            output[n++] = d->output[o];
+    return demand_build(d->codes, d->plan, d->kernel, n, output, takes);
+}
+
+static double cost_of_passes(const struct nodal_passes *all)
+{
+    double sum = 0;
+    for (int i = 0; i < all->passes; i++) {
+        if (!all->pass[i])
+            return HUGE_VAL;
+        sum += cost_of(all->pass[i]);
+    }
+    return sum;
+}
+
+const char *nodal_plan(struct arena *a, struct schedule *s)
+{
+    const struct demand *d = s->demand;
+    struct nodal_passes *all = NEW(a, struct nodal_passes), apart = {2, {NULL}};
+    const char *why = find_routes(a, s);
+    if (why)
+        return why;
+    *all = (struct nodal_passes){1, {plan_pass(a, s, d)}};
+    if (demand_outputs_of(d, SLOT_G) && demand_outputs_of(d, SLOT_G) < d->outputs)
+        for (int i = 0; i < 2; i++)
+            apart.pass[i] = plan_pass(a, s, part_of(a, d, i == 0));
+    if (cost_of_passes(&apart) < cost_of_passes(all))
+        *all = apart;
+    s->cost = cost_of_passes(all);
+    if (s->cost == HUGE_VAL)
+        return "rows and matrices larger than shared memory, or than registers";
+    s->own = all;
+    for (int i = 0; i < all->passes; i++) {
+        const struct nodal *g = all->pass[i];
+        s->operations.fma += (double)(g->products + g->outers) * g->dx * g->dz * g->mul;
+    }
     return NULL;
 }

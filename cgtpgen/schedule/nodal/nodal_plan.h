@@ -71,8 +71,8 @@ struct nodal_share {
 };
 
 struct nodal {
-    const char *name; /* kernel and schedule; what its device code is called */
-    const struct demand *demand;
+    const char *name;            /* kernel, schedule and pass; what its device code is called */
+    const struct demand *demand; /* what of the schedule's it computes */
     const struct device *device;
     enum index_kind owner; /* of y: sender or receiver */
     int mul, dx, dz, dy;   /* channels of all segments; components of a channel in all of them */
@@ -95,6 +95,15 @@ struct nodal {
     struct layout stage; /* a tile's rows */
     struct layout out;   /* what they become */
     struct layout block; /* shared memory */
+};
+
+/* What a schedule has of its own: kernels, each of some outputs of its demand. Outputs of z apart from the
+ * others read rows twice, and need fewer registers. */
+enum { NODAL_PASSES_MOST = 2 };
+
+struct nodal_passes {
+    int passes;
+    struct nodal *pass[NODAL_PASSES_MOST];
 };
 
 /* Warps of a block, threads. */
