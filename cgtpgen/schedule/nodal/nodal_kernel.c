@@ -52,10 +52,10 @@ static int rows_of_warp(const struct nodal *g)
     return g->items > nodal_warps(g) ? g->items / nodal_warps(g) : 1;
 }
 
-/* Do warps of the role multiply, do they sum? */
+/* Do warps of the role multiply, do they sum? Where none sums, each role has a tile of results. */
 static bool multiplies(const struct nodal *g, int role)
 {
-    return g->roles == 1 || role == 0;
+    return g->roles == 1 || role == 0 || !g->outers;
 }
 
 static bool sums(const struct nodal *g, int role)
@@ -282,21 +282,21 @@ static void emit_put(struct nodal_writer *c)
     line(c->o, "}");
 }
 
-static void emit_products(struct nodal_writer *c, int output)
+static void emit_products(struct nodal_writer *c, int output, int role)
 {
     const struct nodal *g = c->g;
     const struct operand *q = demand_operand(c->w->demand, output);
     const int d = nodal_side(g, q->slot);
     line(c->o, "{");
-    line(c->o, "real sum[%d][4] = {};", nodal_tiles(d));
+    line(c->o, "real sum[%d][4] = {};", nodal_splits(g) ? 1 : nodal_tiles(d));
     for (int i = 0; i < g->products; i++) {
         const struct operand *from = source_input(c->w, g->product[i].from);
         if (g->product[i].output == output)
             line(c->o, "cgtp_nodal_multiply<%s>(sum, operand%d, rows.%s + first, %s_by_four);",
                  g->keeps_parts ? "true" : "false", g->product[i].operand, from->symbol, letters[from->slot]);
     }
-    line(c->o, "cgtp_nodal_leave<%d>(block.out[turn %% 2].%s + first, sum, %s_by_eight);", d, q->symbol,
-         letters[q->slot]);
+    line(c->o, "cgtp_nodal_leave<%d, %d>(block.out[turn %% 2].%s + first, sum, %s_by_eight);", d,
+         nodal_splits(g) ? role : 0, q->symbol, letters[q->slot]);
     line(c->o, "}");
 }
 
@@ -327,7 +327,7 @@ static void emit_tile(struct nodal_writer *c, int role)
     }
     for (int o = 0; o < c->w->demand->outputs; o++)
         if (demand_operand(c->w->demand, o)->index == INDEX_ITEM && multiplies(g, role))
-            emit_products(c, o);
+            emit_products(c, o, role);
     for (int i = 0; i < g->outers && sums(g, role); i++)
         line(c->o, "cgtp_nodal_outer(outer%d, rows.%s + first, x_by_eight, rows.%s + first, z_by_eight);", i,
              source_input(c->w, g->outer[i].x)->symbol, source_input(c->w, g->outer[i].g)->symbol);
@@ -341,10 +341,12 @@ static void emit_operands(struct nodal_writer *c, int role)
     const struct nodal *g = c->g;
     for (int i = 0; i < g->operands && multiplies(g, role); i++) {
         const struct nodal_operand *q = &g->operand[i];
-        line(c->o, "real operand%d[%d][%d][4];", i, nodal_tiles(q->back ? g->dx : g->dz),
+        line(c->o, "real operand%d[%d][%d][4];", i,
+             nodal_splits(g) ? 1 : nodal_tiles(q->back ? g->dx : g->dz),
              nodal_blocks(q->back ? g->dz : g->dx));
-        line(c->o, "cgtp_nodal_take<%s, %d, %d, %d>(operand%d, block.matrix[%d][channel]);",
-             q->back ? "true" : "false", g->dx, g->dz, nodal_pitch(g), i, q->matrix);
+        line(c->o, "cgtp_nodal_take<%s, %d, %d, %d, %d>(operand%d, block.matrix[%d][channel]);",
+             q->back ? "true" : "false", nodal_splits(g) ? role : 0, g->dx, g->dz, nodal_pitch(g), i,
+             q->matrix);
     }
     for (int i = 0; i < g->outers && sums(g, role); i++)
         line(c->o, "real outer%d[%d][%d][4] = {};", i, nodal_tiles(g->dx), nodal_blocks(g->dz));

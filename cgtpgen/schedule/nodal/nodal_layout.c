@@ -7,6 +7,11 @@ enum {
     BANKS = 32  /* matrices of neighbouring channels begin four of them apart */
 };
 
+bool nodal_splits(const struct nodal *g)
+{
+    return g->roles > 1 && !g->outers;
+}
+
 int nodal_warps(const struct nodal *g)
 {
     return g->roles * NODAL_CHANNELS;

@@ -265,6 +265,7 @@ static void find_registers(struct nodal *g)
     int operands = 0, outers = g->outers * nodal_tiles(g->dx) * nodal_blocks(g->dz) * 4 * words;
     for (int i = 0; i < g->operands; i++)
         operands += operand_parts(g, &g->operand[i]) * 4 * words;
+    operands /= nodal_splits(g) ? g->roles : 1;
     const int several = operands > outers ? operands : outers;
     g->registers = OTHER_REGISTERS * words + (g->roles > 1 ? several : operands + outers);
     g->more_registers = words == 1 ? operands : 0;
@@ -310,9 +311,11 @@ static bool choose_stages(struct arena *a, struct nodal *g, int asked)
 static bool choose_blocks(struct arena *a, struct nodal *g, const struct schedule *s)
 {
     const int warps = knob_value(s, KNOB_WARPS), stages = knob_value(s, KNOB_STAGES);
-    const int roles = g->products && g->outers ? NODAL_ROLES_MOST : 1;
+    const bool tiles = nodal_tiles(g->dx) == NODAL_ROLES_MOST && nodal_tiles(g->dz) == NODAL_ROLES_MOST;
+    const int several = g->products && (g->outers || tiles) ? NODAL_ROLES_MOST : 1;
     for (int most = WARPS_MOST; most > 0; most -= NODAL_CHANNELS)
-        for (g->roles = roles; g->roles > 0; g->roles--) {
+        for (int i = 0; i < several; i++) {
+            g->roles = g->outers ? several - i : 1 + i;
             g->fit = most / nodal_warps(g);
             if (most % nodal_warps(g) || (warps && warps != most))
                 continue;

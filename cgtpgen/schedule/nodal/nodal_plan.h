@@ -85,9 +85,9 @@ struct nodal {
     struct nodal_product *product;
     struct nodal_outer *outer;
     struct nodal_share *share;
-    int roles;        /* warps of a channel: one for all, or one that multiplies and one that sums */
-    int fit, stages;  /* blocks of a multiprocessor; of a ring of tiles */
-    int items;        /* of a tile: NODAL_ITEMS, or twice as many */
+    int roles;       /* warps of a channel: one for all; one that multiplies and one that sums; a tile each */
+    int fit, stages; /* blocks of a multiprocessor; of a ring of tiles */
+    int items;       /* of a tile: NODAL_ITEMS, or twice as many */
     bool keeps_parts; /* of matrices' elements, in registers */
     int registers;    /* that a thread needs, but for those parts; and for them */
     int more_registers;
@@ -105,6 +105,9 @@ struct nodal_passes {
     int passes;
     struct nodal *pass[NODAL_PASSES_MOST];
 };
+
+/* Have a channel's warps a tile of results each, as there is nothing to sum? */
+bool nodal_splits(const struct nodal *);
 
 /* Warps of a block, threads. */
 int nodal_warps(const struct nodal *);
