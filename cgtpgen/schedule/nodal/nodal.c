@@ -38,16 +38,13 @@ static void check_cells(struct checker *c, const struct nodal *g)
     const struct problem *p = g->demand->plan->problem;
     int *jobs = NEW_ARRAY(c->out->arena, int, g->cells + 1),
         *paths = NEW_ARRAY(c->out->arena, int, p->paths + 1);
-    for (int i = 0; i < g->jobs; i++) {
-        check_that(c, g->job[i].warp >= 0 && g->job[i].warp < nodal_warps(g), "job %d is of warp %d", i,
-                   g->job[i].warp);
+    for (int i = 0; i < g->jobs; i++)
         for (int k = 0; k < g->job[i].cells; k++) {
             const struct nodal_cell *cell = &g->cell[g->job[i].cell[k]], *first = &g->cell[g->job[i].cell[0]];
             jobs[g->job[i].cell[k]]++;
             check_that(c, cell->paths == first->paths, "job %d: cells of %d and %d paths", i, first->paths,
                        cell->paths);
         }
-    }
     for (int i = 0; i < g->cells; i++) {
         check_that(c, jobs[i] == 1, "cell %d is in %d jobs", i, jobs[i]);
         for (int k = 0; k < g->cell[i].paths; k++)
@@ -57,9 +54,24 @@ static void check_cells(struct checker *c, const struct nodal *g)
         check_that(c, paths[i] == (g->demand->variant_of[i] >= 0), "path %d is in %d cells", i, paths[i]);
 }
 
+/* Has each job a warp for each matrix, and for what flows back by each path? */
+static void check_tasks(struct checker *c, const struct nodal *g)
+{
+    int flows = 0;
+    for (int i = 0; i < g->jobs; i++)
+        flows += g->outers ? g->cell[g->job[i].cell[0]].paths : 0;
+    check_that(c, g->makings == g->jobs * g->matrices && g->flows == flows, "%d and %d tasks, not %d and %d",
+               g->makings, g->flows, g->jobs * g->matrices, flows);
+    for (int i = 0; i < g->makings + g->flows; i++) {
+        const struct nodal_task *t = i < g->makings ? &g->making[i] : &g->flow[i - g->makings];
+        check_that(c, t->warp >= 0 && t->warp < nodal_warps(g), "task %d is of warp %d", i, t->warp);
+    }
+}
+
 static void check_pass(struct checker *c, const struct nodal *g)
 {
     check_cells(c, g);
+    check_tasks(c, g);
     for (int i = 0; i < g->operands; i++)
         check_that(c, g->operand[i].matrix < g->matrices, "operand %d is of matrix %d of %d", i,
                    g->operand[i].matrix, g->matrices);

@@ -202,35 +202,45 @@ static int cell_elements(const struct nodal_writer *c, const struct nodal_job *j
 
 /* ---- jobs ---- */
 
-/* Calls `emit` for each job, in the branch of its warp. */
-static void emit_jobs(struct nodal_writer *c, void (*emit)(struct nodal_writer *, const struct nodal_job *))
+typedef void emit_task(struct nodal_writer *, const struct nodal_job *, int part);
+
+/* Says which of the job's cells and channels the lane has, and calls `emit`. */
+static void emit_one(struct nodal_writer *c, const struct nodal_task *task, emit_task *emit)
 {
+    const struct nodal_job *job = &c->g->job[task->job];
+    const struct nodal_cell *cell = &c->g->cell[job->cell[0]];
+    line(c->o, "{ /* %s to %s%s */",
+         segment_text(c->w->arena, c->g->mul, c->w->problem->x.segment[cell->x].ir),
+         segment_text(c->w->arena, c->g->mul, c->w->problem->z.segment[cell->z].ir),
+         job->cells > 1 ? arena_printf(c->w->arena, ", and %d alike", job->cells - 1) : "");
+    if (job->cells > 1)
+        line(c->o, "const int number = cgtp_lane() / %d < %d ? cgtp_lane() / %d : %d;", NODAL_CHANNELS,
+             job->cells, NODAL_CHANNELS, job->cells - 1);
+    if (job->cells < NODAL_CELLS)
+        line(c->o, "const bool mine = cgtp_lane() < %d;", job->cells * NODAL_CHANNELS);
+    emit(c, job, task->part);
+    line(c->o, "}");
+}
+
+/* All tasks, in the branches of their warps. */
+static void emit_tasks(struct nodal_writer *c, int n, const struct nodal_task *task, emit_task *emit)
+{
+    bool branches = false;
     line(c->o, "{");
     line(c->o, "const int u = cgtp_lane() %% %d;", NODAL_CHANNELS);
     for (int warp = 0; warp < nodal_warps(c->g); warp++) {
         bool any = false;
-        for (int i = 0; i < c->g->jobs; i++) {
-            const struct nodal_job *job = &c->g->job[i];
-            if (job->warp != warp)
+        for (int i = 0; i < n; i++) {
+            if (task[i].warp != warp)
                 continue;
             if (!any)
-                line(c->o, "%sif (warp == %d) {", warp ? "} else " : "", warp);
-            any = true;
-            const struct nodal_cell *cell = &c->g->cell[job->cell[0]];
-            line(c->o, "{ /* %s to %s%s */",
-                 segment_text(c->w->arena, c->g->mul, c->w->problem->x.segment[cell->x].ir),
-                 segment_text(c->w->arena, c->g->mul, c->w->problem->z.segment[cell->z].ir),
-                 job->cells > 1 ? arena_printf(c->w->arena, ", and %d alike", job->cells - 1) : "");
-            if (job->cells > 1)
-                line(c->o, "const int number = cgtp_lane() / %d < %d ? cgtp_lane() / %d : %d;",
-                     NODAL_CHANNELS, job->cells, NODAL_CHANNELS, job->cells - 1);
-            if (job->cells < NODAL_CELLS)
-                line(c->o, "const bool mine = cgtp_lane() < %d;", job->cells * NODAL_CHANNELS);
-            emit(c, job);
-            line(c->o, "}");
+                line(c->o, "%sif (warp == %d) {", branches ? "} else " : "", warp);
+            any = branches = true;
+            emit_one(c, &task[i], emit);
         }
     }
-    line(c->o, "}");
+    if (branches)
+        line(c->o, "}");
     line(c->o, "}");
 }
 
@@ -247,36 +257,35 @@ static void emit_scaled(struct nodal_writer *c, const struct nodal_job *job, int
          y_at(c, job, i, y, arena_printf(c->w->arena, "block.%s[turn_of_y]", y->symbol)), w);
 }
 
-static void emit_making(struct nodal_writer *c, const struct nodal_job *job)
+/* The job's cells of a matrix. */
+static void emit_making(struct nodal_writer *c, const struct nodal_job *job, int matrix)
 {
-    for (int m = 0; m < c->g->matrices; m++) {
-        const struct nodal_matrix *q = &c->g->matrix[m];
-        line(c->o, "real m%d[%d] = {0};", m, cell_elements(c, job));
-        for (int i = 0; i < c->g->cell[job->cell[0]].paths; i++) {
-            const struct path *p = path_of(c, job, i, 0);
-            bool takes = false, is_new = false;
-            for (int t = 0; t < q->terms; t++)
-                takes |= nodal_takes(c->g, p, q->term[t].w);
-            if (!takes)
-                continue;
-            line(c->o, "{");
-            line(c->o, "real v[%d] = {0};", 2 * p->l2 + 1);
-            for (int t = 0; t < q->terms; t++)
-                if (nodal_takes(c->g, p, q->term[t].w))
-                    emit_scaled(c, job, i, &q->term[t]);
-            line(c->o, "%s(m%d, v);", function_of(c, c->w->plan->path[p->number].matrix, false, &is_new), m);
-            line(c->o, "}");
-        }
-        if (job->cells < NODAL_CELLS)
-            line(c->o, "if (mine)");
-        line(c->o, "cgtp_nodal_put_cell<%s>(%s, m%d);", cell_size(c, job), cell_at(c, job, m), m);
+    const struct nodal_matrix *q = &c->g->matrix[matrix];
+    line(c->o, "real m[%d] = {0};", cell_elements(c, job));
+    for (int i = 0; i < c->g->cell[job->cell[0]].paths; i++) {
+        const struct path *p = path_of(c, job, i, 0);
+        bool takes = false, is_new = false;
+        for (int t = 0; t < q->terms; t++)
+            takes |= nodal_takes(c->g, p, q->term[t].w);
+        if (!takes)
+            continue;
+        line(c->o, "{");
+        line(c->o, "real v[%d] = {0};", 2 * p->l2 + 1);
+        for (int t = 0; t < q->terms; t++)
+            if (nodal_takes(c->g, p, q->term[t].w))
+                emit_scaled(c, job, i, &q->term[t]);
+        line(c->o, "%s(m, v);", function_of(c, c->w->plan->path[p->number].matrix, false, &is_new));
+        line(c->o, "}");
     }
+    if (job->cells < NODAL_CELLS)
+        line(c->o, "if (mine)");
+    line(c->o, "cgtp_nodal_put_cell<%s>(%s, m);", cell_size(c, job), cell_at(c, job, matrix));
 }
 
 void nodal_make_matrices(struct nodal_writer *c)
 {
-    if (c->g->matrices)
-        emit_jobs(c, emit_making);
+    if (c->g->makings)
+        emit_tasks(c, c->g->makings, c->g->making, emit_making);
 }
 
 /* What a path's flows give the outputs of weights: one lane adds all that there is for a weight. */
@@ -296,6 +305,32 @@ static void emit_weight_shares(struct nodal_writer *c, const struct nodal_job *j
              nodal_step(&y->block[p->y]),
              y_at(c, job, i, y, arena_printf(c->w->arena, "block.%s[turn_of_y]", y->symbol)), share->outer);
     }
+}
+
+/* Cells of a job before cell k whose path number i is of the same segment of y. */
+static int same_before(const struct nodal_writer *c, const struct nodal_job *job, int i, int k)
+{
+    int same = 0;
+    for (int before = 0; before < k; before++)
+        same += path_of(c, job, i, before)->y == path_of(c, job, i, k)->y;
+    return same;
+}
+
+/* Turns in which cells add to rows of y, so that none adds where another does; a cell's turn. */
+static int turns_of(const struct nodal_writer *c, const struct nodal_job *job, int i)
+{
+    int turns = 1;
+    for (int k = 0; k < job->cells; k++)
+        turns = same_before(c, job, i, k) + 1 > turns ? same_before(c, job, i, k) + 1 : turns;
+    return turns;
+}
+
+static const char *turn_of(const struct nodal_writer *c, const struct nodal_job *job, int i)
+{
+    int turn[NODAL_CELLS];
+    for (int k = 0; k < job->cells; k++)
+        turn[k] = same_before(c, job, i, k);
+    return with_offset(c, "0", job->cells, turn);
 }
 
 /* What they give an output of y: cells of a job may lead to one segment, so that they add one after the
@@ -321,45 +356,39 @@ static void emit_row_shares(struct nodal_writer *c, const struct nodal_job *job,
     }
     if (!any)
         return;
-    if (job->cells > 1) {
-        line(c->o, "CGTP_LOOP");
-        line(c->o, "for (int turn = 0; turn < %d; turn++) {", job->cells);
-    }
-    line(c->o, "if (%s == cgtp_lane() / %d)", job->cells > 1 ? "turn" : "0", NODAL_CHANNELS);
+    const int turns = turns_of(c, job, i);
+    if (turns > 1)
+        line(c->o, "CGTP_UNROLL for (int turn = 0; turn < %d; turn++) {", turns);
+    const char *mine = job->cells < NODAL_CELLS ? "mine" : "true";
+    line(c->o, "if (%s)",
+         turns > 1 ? arena_printf(c->w->arena, "%s && turn == %s", mine, turn_of(c, job, i)) : mine);
     line(c->o, "cgtp_nodal_add<%d, %d>(%s, sum);", 2 * p->l2 + 1, nodal_step(&q->block[p->y]),
          y_at(c, job, i, q, arena_printf(c->w->arena, "block.%ssums[warp]", q->symbol)));
     line(c->o, "cgtp_sync_warp();");
-    if (job->cells > 1)
+    if (turns > 1)
         line(c->o, "}");
     line(c->o, "}");
 }
 
-static void emit_flowing(struct nodal_writer *c, const struct nodal_job *job)
+/* What flows back from the job's cells by their path number `path`. */
+static void emit_flowing(struct nodal_writer *c, const struct nodal_job *job, int path)
 {
-    const int paths = c->g->cell[job->cell[0]].paths;
-    for (int k = 0; k < c->g->outers && paths; k++) {
-        line(c->o, "real m%d[%d];", k, cell_elements(c, job));
+    const struct path *p = path_of(c, job, path, 0);
+    bool is_new = false;
+    const char *fold = function_of(c, c->w->plan->path[p->number].matrix, true, &is_new);
+    for (int k = 0; k < c->g->outers; k++) {
+        line(c->o, "real m%d[%d], v%d[%d] = {0};", k, cell_elements(c, job), k, 2 * p->l2 + 1);
         line(c->o, "cgtp_nodal_take_cell<%s>(m%d, %s);", cell_size(c, job), k, cell_at(c, job, k));
+        line(c->o, "%s(v%d, m%d);", fold, k, k);
     }
-    for (int i = 0; i < paths; i++) {
-        const struct path *p = path_of(c, job, i, 0);
-        bool is_new = false;
-        const char *fold = function_of(c, c->w->plan->path[p->number].matrix, true, &is_new);
-        line(c->o, "{");
-        for (int k = 0; k < c->g->outers; k++) {
-            line(c->o, "real v%d[%d] = {0};", k, 2 * p->l2 + 1);
-            line(c->o, "%s(v%d, m%d);", fold, k, k);
-        }
-        emit_weight_shares(c, job, i);
-        for (int o = 0; o < c->w->demand->outputs; o++)
-            if (demand_operand(c->w->demand, o)->slot == SLOT_Y)
-                emit_row_shares(c, job, i, o);
-        line(c->o, "}");
-    }
+    emit_weight_shares(c, job, path);
+    for (int o = 0; o < c->w->demand->outputs; o++)
+        if (demand_operand(c->w->demand, o)->slot == SLOT_Y)
+            emit_row_shares(c, job, path, o);
 }
 
 void nodal_flow_back(struct nodal_writer *c)
 {
-    if (c->g->outers)
-        emit_jobs(c, emit_flowing);
+    if (c->g->flows)
+        emit_tasks(c, c->g->flows, c->g->flow, emit_flowing);
 }

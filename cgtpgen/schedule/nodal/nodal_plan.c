@@ -191,17 +191,6 @@ static bool are_alike(const struct nodal *g, const struct nodal_cell *a, const s
     return alike;
 }
 
-/* Operations of a lane for a cell. */
-static int cell_work(const struct nodal *g, const struct nodal_cell *c)
-{
-    int work = 0;
-    for (int i = 0; i < c->paths; i++) {
-        const struct matrix *m = g->demand->plan->path[c->path[i]].matrix;
-        work += m->entries + m->form_terms + 4 * m->depth;
-    }
-    return (work + 10) * (g->matrices + g->outers);
-}
-
 static void find_jobs(struct arena *a, struct nodal *g)
 {
     bool *done = NEW_ARRAY(a, bool, g->cells);
@@ -218,22 +207,57 @@ static void find_jobs(struct arena *a, struct nodal *g)
     }
 }
 
-/* The longest first, each to the warp that has least to do; returns what one has to do at most. */
-static int deal_out(struct arena *a, struct nodal *g)
+/* Operations of a lane for a path of a cell, besides loads and stores of the cell. */
+static int path_work(const struct nodal *g, const struct nodal_job *job, int path)
 {
-    bool *dealt = NEW_ARRAY(a, bool, g->jobs);
+    const struct matrix *m = g->demand->plan->path[g->cell[job->cell[0]].path[path]].matrix;
+    return m->entries + m->form_terms + 4 * m->depth;
+}
+
+static int cell_elements(const struct nodal *g, const struct nodal_job *job)
+{
+    const struct problem *p = g->demand->plan->problem;
+    const struct nodal_cell *cell = &g->cell[job->cell[0]];
+    return (2 * p->x.segment[cell->x].ir.l + 1) * (2 * p->z.segment[cell->z].ir.l + 1);
+}
+
+static void find_tasks(struct arena *a, struct nodal *g)
+{
+    int paths = 0;
+    for (int j = 0; j < g->jobs; j++)
+        paths += g->cell[g->job[j].cell[0]].paths;
+    g->making = NEW_ARRAY(a, struct nodal_task, g->jobs * g->matrices + 1);
+    g->flow = NEW_ARRAY(a, struct nodal_task, paths + 1);
+    for (int j = 0; j < g->jobs; j++) {
+        const int elements = cell_elements(g, &g->job[j]), n = g->cell[g->job[j].cell[0]].paths;
+        int work = elements;
+        for (int i = 0; i < n; i++)
+            work += path_work(g, &g->job[j], i);
+        for (int m = 0; m < g->matrices; m++)
+            g->making[g->makings++] = (struct nodal_task){j, m, 0, work};
+        for (int i = 0; i < n && g->outers; i++)
+            g->flow[g->flows++] =
+                (struct nodal_task){j, i, 0, g->outers * (elements + path_work(g, &g->job[j], i))};
+    }
+}
+
+static int longest_first(const void *left, const void *right)
+{
+    const struct nodal_task *a = left, *b = right;
+    return a->work != b->work ? b->work - a->work : a->job != b->job ? a->job - b->job : a->part - b->part;
+}
+
+/* The longest first, each to the warp that has least to do; returns what one has to do at most. */
+static int deal_out(const struct nodal *g, int n, struct nodal_task *task)
+{
     int load[NODAL_WARPS_MOST] = {0}, most = 0;
-    for (int n = 0; n < g->jobs; n++) {
-        int job = -1, warp = 0;
-        for (int i = 0; i < g->jobs; i++)
-            if (!dealt[i] && (job < 0 || cell_work(g, &g->cell[g->job[i].cell[0]]) >
-                                             cell_work(g, &g->cell[g->job[job].cell[0]])))
-                job = i;
-        for (int i = 1; i < nodal_warps(g); i++)
-            warp = load[i] < load[warp] ? i : warp;
-        dealt[job] = true;
-        g->job[job].warp = warp;
-        load[warp] += cell_work(g, &g->cell[g->job[job].cell[0]]);
+    qsort(task, (size_t)n, sizeof *task, longest_first);
+    for (int i = 0; i < n; i++) {
+        int warp = 0;
+        for (int k = 1; k < nodal_warps(g); k++)
+            warp = load[k] < load[warp] ? k : warp;
+        task[i].warp = warp;
+        load[warp] += task[i].work;
         most = most > load[warp] ? most : load[warp];
     }
     return most;
@@ -362,10 +386,11 @@ static struct nodal *plan_pass(struct arena *a, const struct schedule *s, const 
     find_products(a, g);
     find_cells(a, g);
     find_jobs(a, g);
+    find_tasks(a, g);
     find_bytes(g);
     if (!choose_blocks(a, g, s))
         return NULL;
-    find_work(g, deal_out(a, g));
+    find_work(g, deal_out(g, g->makings, g->making) + deal_out(g, g->flows, g->flow));
     return g;
 }
 

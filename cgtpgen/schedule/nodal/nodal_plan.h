@@ -35,10 +35,15 @@ struct nodal_cell {
     int paths, *path;
 };
 
-/* Cells that are alike, which a warp works on at a time. */
+/* Cells that are alike, which the lanes of a warp work on. */
 struct nodal_job {
-    int warp;
     int cells, cell[NODAL_CELLS];
+};
+
+/* What a warp does for a node: a job's cells of a matrix, or what flows back from them by a path. */
+struct nodal_task {
+    int job, part; /* the matrix; number of the path in a cell */
+    int warp, work;
 };
 
 /* Kernel inputs that make a matrix: it is the sum over these. */
@@ -79,6 +84,8 @@ struct nodal {
     int cells, jobs;
     struct nodal_cell *cell;
     struct nodal_job *job;
+    int makings, flows;
+    struct nodal_task *making, *flow;
     int matrices, operands, products, outers, shares;
     struct nodal_matrix *matrix;
     struct nodal_operand *operand;
