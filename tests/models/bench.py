@@ -50,7 +50,7 @@ def specs(name, model):
     texts = {f'{name}{number}': text for number, text in enumerate(functions.specs(model, name))}
     if name == 'mace':
         texts |= {f'mace_ir{number}': text + 'layout: ir_mul\n'
-                  for number, text in enumerate(functions.specs(model, 'mace_ir'))}
+                  for number, text in enumerate(functions.convolution_specs(model, 'mace_ir'))}
     return texts
 
 
@@ -61,10 +61,16 @@ def build(name):
 
 # ---- contenders ----
 
-def generated(name, model, prefix):
+def generated(name, model):
     functions = swapping.functions(name, FOLDER)
-    count = len(functions.specs(model, name)) if prefix == name else 2
-    functions.swap(model, swapping.layers(f'{name}_layers', [f'{prefix}{n}' for n in range(count)], FOLDER))
+    count = len(functions.specs(model, name))
+    functions.swap(model, swapping.layers(f'{name}_layers', [f'{name}{n}' for n in range(count)], FOLDER))
+    return model.to(DEVICE)
+
+
+def mace_convolutions(model, prefix):
+    names = [f'{prefix}{n}' for n in range(len(model.interactions))]
+    swapping.functions('mace', FOLDER).swap_convolutions(model, swapping.layers('mace_layers', names, FOLDER))
     return model.to(DEVICE)
 
 
@@ -90,14 +96,15 @@ def nequip_peer(model, module, name, **more):
 CONTENDERS = {
     'mace': {
         'cuEquivariance': mace_cueq,
-        'cgtpgen': lambda model: generated('mace', model, 'mace'),
-        'cgtpgen, the rest cuEquivariance': lambda model: generated('mace', mace_cueq(model), 'mace_ir'),
+        'cgtpgen': lambda model: generated('mace', model),
+        'cgtpgen, convolutions alone': lambda model: mace_convolutions(model, 'mace'),
+        'cgtpgen, the rest cuEquivariance': lambda model: mace_convolutions(mace_cueq(model), 'mace_ir'),
         'OpenEquivariance': mace_oeq,
         'e3nn': lambda model: model,
     },
     'nequip': {
         'e3nn': lambda model: model,
-        'cgtpgen': lambda model: generated('nequip', model, 'nequip'),
+        'cgtpgen': lambda model: generated('nequip', model),
         'cuEquivariance': lambda model: nequip_peer(model, '_tp_scatter_cueq', 'CuEquivarianceTensorProductScatter'),
         'OpenEquivariance': lambda model: nequip_peer(model, '_tp_scatter_oeq', 'OpenEquivarianceTensorProductScatter',
                                                       use_opaque=False),
