@@ -263,8 +263,8 @@ CGTP_DEVICE void cgtp_add_members(real (&to)[members][CGTP_GEMM_ITEMS][pitch], i
 
 /* Starts the copy of a tile's rows of n elements, by 16 bytes or by elements, of `threads` threads. Rows from `count` on,
  * of items that there are not, become zero. All lanes of a warp call. */
-template <int n, bool wide, int pitch>
-CGTP_DEVICE void cgtp_copy_items(real (&to)[CGTP_GEMM_ITEMS][pitch], const real *from, int64_t stride, int count,
+template <int n, bool wide, int pitch, typename T>
+CGTP_DEVICE void cgtp_copy_items(real (&to)[CGTP_GEMM_ITEMS][pitch], const T *from, int64_t stride, int count,
                                  int thread, int threads, cgtp_policy policy)
 {
     constexpr int each = wide ? CGTP_WIDE : 1, pieces = n / each;
@@ -277,16 +277,16 @@ CGTP_DEVICE void cgtp_copy_items(real (&to)[CGTP_GEMM_ITEMS][pitch], const real 
             for (int k = 0; k < each; k++)
                 first[row * pitch + at + k] = 0;
         } else if constexpr (wide) {
-            cgtp_copy16(first + row * pitch + at, from + row * stride + at, policy);
+            cgtp_bring16(first + row * pitch + at, from + row * stride + at, policy);
         } else {
-            cgtp_copy_element(first + row * pitch + at, from + row * stride + at);
+            cgtp_bring(first + row * pitch + at, from + row * stride + at);
         }
     }
 }
 
 /* Stores the first `count` rows. */
-template <int n, bool wide, int pitch>
-CGTP_DEVICE void cgtp_put_items(real *to, int64_t stride, const real (&from)[CGTP_GEMM_ITEMS][pitch], int count,
+template <int n, bool wide, int pitch, typename T>
+CGTP_DEVICE void cgtp_put_items(T *to, int64_t stride, const real (&from)[CGTP_GEMM_ITEMS][pitch], int count,
                                 int thread, int threads)
 {
     constexpr int each = wide ? CGTP_WIDE : 1, pieces = n / each;
@@ -294,9 +294,9 @@ CGTP_DEVICE void cgtp_put_items(real *to, int64_t stride, const real (&from)[CGT
     for (int i = thread; i < count * pieces; i += threads) {
         const int row = i / pieces, at = i % pieces * each;
         if constexpr (wide)
-            cgtp_put16(to + row * stride + at, from[row] + at);
+            cgtp_leave16(to + row * stride + at, from[row] + at);
         else
-            to[row * stride + at] = from[row][at];
+            cgtp_leave(to + row * stride + at, from[row][at]);
     }
 }
 

@@ -46,22 +46,22 @@ CGTP_DEVICE void cgtp_own_part(int thread, Chunk chunk, Element element)
 }
 
 /* Starts the copy of a part of a row. All lanes of the warp call. */
-template <int threads, bool wide, int from, int to>
-CGTP_DEVICE void cgtp_copy_part_by(real *part, const real *row, int thread, cgtp_policy policy)
+template <int threads, bool wide, int from, int to, typename T>
+CGTP_DEVICE void cgtp_copy_part_by(real *part, const T *row, int thread, cgtp_policy policy)
 {
     real *const first = (real *)cgtp_pinned_shared((unsigned char *)(part + thread * CGTP_WIDE));
     cgtp_own_part<threads, wide, from, to>(
-        thread, [&](int i) { cgtp_copy16(first + i, row + thread * CGTP_WIDE + i, policy); },
-        [&](int i) { cgtp_copy_element(part + i, row + i); });
+        thread, [&](int i) { cgtp_bring16(first + i, row + thread * CGTP_WIDE + i, policy); },
+        [&](int i) { cgtp_bring(part + i, row + i); });
 }
 
 /* Stores a part of a row. */
-template <int threads, bool wide, int from, int to>
-CGTP_DEVICE void cgtp_put_part_by(real *row, const real *part, int thread)
+template <int threads, bool wide, int from, int to, typename T>
+CGTP_DEVICE void cgtp_put_part_by(T *row, const real *part, int thread)
 {
     cgtp_own_part<threads, wide, from, to>(
-        thread, [&](int i) { cgtp_put16(row + thread * CGTP_WIDE + i, part + thread * CGTP_WIDE + i); },
-        [&](int i) { row[i] = part[i]; });
+        thread, [&](int i) { cgtp_leave16(row + thread * CGTP_WIDE + i, part + thread * CGTP_WIDE + i); },
+        [&](int i) { cgtp_leave(row + i, part[i]); });
 }
 
 /* Adds it to the row, atomically. */
@@ -74,12 +74,12 @@ CGTP_DEVICE void cgtp_add_part_by(real *row, const real *part, int thread)
 }
 
 /* The same with whole rows. */
-template <int threads, int n>
-CGTP_DEVICE void cgtp_copy_row_by(real (&to)[n], const real *row, int thread, cgtp_policy policy)
+template <int threads, int n, typename T>
+CGTP_DEVICE void cgtp_copy_row_by(real (&to)[n], const T *row, int thread, cgtp_policy policy)
 {
     cgtp_copy_part_by<threads, n % CGTP_WIDE == 0, 0, n>(to, row, thread, policy);
 }
-template <int threads, int n> CGTP_DEVICE void cgtp_put_row_by(real *row, const real (&from)[n], int thread)
+template <int threads, int n, typename T> CGTP_DEVICE void cgtp_put_row_by(T *row, const real (&from)[n], int thread)
 {
     cgtp_put_part_by<threads, n % CGTP_WIDE == 0, 0, n>(row, from, thread);
 }
@@ -105,9 +105,19 @@ template <int threads, int n, int warps> CGTP_DEVICE void cgtp_clear_sums_by(rea
         cgtp_clear_row_by<threads>(row[warp], thread);
 }
 
+/* v neighbouring numbers of a sum: in shared memory, in a row. */
+template <int v> CGTP_DEVICE void cgtp_store_sum(real *to, const real *sum)
+{
+    cgtp_store<v>(to, sum);
+}
+template <int v, typename T> CGTP_DEVICE void cgtp_store_sum(T *to, const real *sum)
+{
+    cgtp_store_stream<v>(to, sum);
+}
+
 /* Stores the sum of each warp's row, added in the order of the warps: where the first one's is, or anywhere. */
-template <int threads, int n, int warps>
-CGTP_DEVICE void cgtp_put_sums_by(real *to, const real (&row)[warps][n], int thread)
+template <int threads, int n, int warps, typename T>
+CGTP_DEVICE void cgtp_put_sums_by(T *to, const real (&row)[warps][n], int thread)
 {
     auto put = [&](auto elements, int i) {
         constexpr int v = decltype(elements)::value;
@@ -121,7 +131,7 @@ CGTP_DEVICE void cgtp_put_sums_by(real *to, const real (&row)[warps][n], int thr
             for (int j = 0; j < v; j++)
                 sum[j] += more[j];
         }
-        cgtp_store<v>(to + i, sum);
+        cgtp_store_sum<v>(to + i, sum);
     };
     cgtp_own_part<threads, n>(
         thread, [&](int i) { put(cgtp_number<CGTP_WIDE>(), thread * CGTP_WIDE + i); },

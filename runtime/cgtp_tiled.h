@@ -45,18 +45,18 @@ template <int n, int each> struct cgtp_pieces {
 
 /* Starts the copy of n elements of each row, by 16 bytes or by elements: to[i] + at from `from` + i * dim. Rows from
  * `count` on, of items that there are not, become zero. All lanes of the warp call. */
-template <int n, bool wide, int at = 0, int pitch>
-CGTP_DEVICE void cgtp_copy_tile(real (&to)[CGTP_LANES][pitch], const real *from, int64_t dim, int count, int lane,
+template <int n, bool wide, int at = 0, int pitch, typename T>
+CGTP_DEVICE void cgtp_copy_tile(real (&to)[CGTP_LANES][pitch], const T *from, int64_t dim, int count, int lane,
                                 cgtp_policy policy)
 {
     const cgtp_pieces<n, wide ? CGTP_WIDE : 1> own(lane);
-    const real *const row = cgtp_opaque_global(from + own.row * dim + own.at);
+    const T *const row = cgtp_opaque_global(from + own.row * dim + own.at);
     real *const first = (real *)cgtp_pinned_shared((unsigned char *)(to[0] + at + own.row * pitch + own.at));
     own.of(count, [&](int i, int k) {
         if constexpr (wide)
-            cgtp_copy16(first + i * pitch + k, row + i * dim + k, policy);
+            cgtp_bring16(first + i * pitch + k, row + i * dim + k, policy);
         else
-            cgtp_copy_element(first + i * pitch + k, row + i * dim + k);
+            cgtp_bring(first + i * pitch + k, row + i * dim + k);
     });
     if (lane >= count)
         CGTP_LOOP
@@ -65,17 +65,17 @@ CGTP_DEVICE void cgtp_copy_tile(real (&to)[CGTP_LANES][pitch], const real *from,
 }
 
 /* Stores n elements of each of the first `count` rows. */
-template <int n, bool wide, int at = 0, int pitch>
-CGTP_DEVICE void cgtp_put_tile(real *to, int64_t dim, const real (&from)[CGTP_LANES][pitch], int count, int lane)
+template <int n, bool wide, int at = 0, int pitch, typename T>
+CGTP_DEVICE void cgtp_put_tile(T *to, int64_t dim, const real (&from)[CGTP_LANES][pitch], int count, int lane)
 {
     const cgtp_pieces<n, wide ? CGTP_WIDE : 1> own(lane);
-    real *const row = cgtp_opaque_global(to + own.row * dim + own.at);
+    T *const row = cgtp_opaque_global(to + own.row * dim + own.at);
     const real *const first = from[0] + at + own.row * pitch + own.at;
     own.of(count, [&](int i, int k) {
         if constexpr (wide)
-            cgtp_put16(row + i * dim + k, first + i * pitch + k);
+            cgtp_leave16(row + i * dim + k, first + i * pitch + k);
         else
-            row[i * dim + k] = first[i * pitch + k];
+            cgtp_leave(row + i * dim + k, first[i * pitch + k]);
     });
 }
 

@@ -202,6 +202,50 @@ template <int n> CGTP_DEVICE void cgtp_store(real *p, const real *r)
     }
 }
 
+/* ---- numbers on their way between rows in memory and shared memory: those of 16 bits are widened and rounded there ---- */
+
+/* 16 bytes of reals, and one: copies that are started, or of 16 bits done. */
+CGTP_DEVICE void cgtp_bring16(real *shared, const real *global, cgtp_policy policy)
+{
+    cgtp_copy16(shared, global, policy);
+}
+template <typename T> CGTP_DEVICE void cgtp_bring16(real *shared, const T *global, cgtp_policy)
+{
+    real r[CGTP_WIDE];
+    cgtp_read_given<CGTP_WIDE>(r, global);
+    cgtp_store<CGTP_WIDE>(shared, r);
+}
+CGTP_DEVICE void cgtp_bring(real *shared, const real *global)
+{
+    cgtp_copy_element(shared, global);
+}
+template <typename T> CGTP_DEVICE void cgtp_bring(real *shared, const T *global)
+{
+    real r[1];
+    cgtp_read_given<1>(r, global);
+    *shared = r[0];
+}
+
+/* The same back. */
+CGTP_DEVICE void cgtp_leave16(real *global, const real *shared)
+{
+    cgtp_put16(global, shared);
+}
+template <typename T> CGTP_DEVICE void cgtp_leave16(T *global, const real *shared)
+{
+    real r[CGTP_WIDE];
+    cgtp_load<CGTP_WIDE>(r, shared);
+    cgtp_store_stream<CGTP_WIDE>(global, r);
+}
+CGTP_DEVICE void cgtp_leave(real *global, real value)
+{
+    *global = value;
+}
+template <typename T> CGTP_DEVICE void cgtp_leave(T *global, real value)
+{
+    cgtp_round(global, value);
+}
+
 /* v neighbouring channels of d components, which are `step` elements apart: r[u * d + i] from / to
  * p[i * step + u]. */
 template <int v, int d, typename T> CGTP_DEVICE void cgtp_load_components(real *r, const T *p, int64_t step)

@@ -56,6 +56,14 @@ static enum precision held(const struct spec *s, enum slot slot, bool output, bo
     return summed ? s->sum : s->compute;
 }
 
+/* Is each element of a row of its array read or written as it is? A shared row is read by all, and in many
+ * places; at senders rows are sums of edges that come in no order, at receivers those that are not rounded
+ * are of several schedules. */
+static bool is_complete(enum index_kind index, bool output, bool rounded)
+{
+    return index != INDEX_SHARED && (!output || index == INDEX_ITEM || (index == INDEX_RECEIVER && rounded));
+}
+
 const struct operand *operands_build(struct arena *a, const struct problem *p, const struct kernel_form *k,
                                      unsigned stored, unsigned rounded)
 {
@@ -64,8 +72,7 @@ const struct operand *operands_build(struct arena *a, const struct problem *p, c
         bool output = i >= k->inputs;
         enum slot slot = output ? k->output[i - k->inputs].slot : k->input[i].slot;
         const char *symbol = output ? k->output[i - k->inputs].symbol : k->input[i].symbol;
-        /* at senders rows are sums of edges that come in no order */
-        bool own = stored >> slot & 1 && !(output && p->spec->index[slot] == INDEX_SENDER);
+        bool own = stored >> slot & 1 && is_complete(p->spec->index[slot], output, rounded >> slot & 1);
         struct operand *o = &all[i];
         *o = (struct operand){.name = output ? k->output[i - k->inputs].name : k->input[i].name,
                               .symbol = symbol,

@@ -31,9 +31,9 @@ static const char *row_type(const struct source *w, int output)
 {
     for (int o = 0; o < w->demand->outputs; o++)
         if (w->demand->output[o] == output)
-            return w->schedule->route[o].compensated
-                       ? "cgtp_compensated "
-                       : arena_printf(w->arena, "%s *", source_held(w->plan, demand_operand(w->demand, o)));
+            return w->schedule->route[o].compensated ? "cgtp_compensated "
+                   : w->schedule->route[o].wide      ? "double *"
+                                                     : "real *";
     return "real *";
 }
 

@@ -86,7 +86,7 @@ void item_rows_reads_graph(const struct schedule *s, bool *receiver_row, bool *b
 const char *item_rows_row(const struct source *w, const struct operand *q)
 {
     const char *row = source_item_row(w->arena, "l.graph.", source_item(w), q->index);
-    return arena_printf(w->arena, "l.%s + (int64_t)%s * %s", q->symbol, row, source_stride(w, q));
+    return arena_printf(w->arena, "l.%s + (int64_t)%s * %s", q->array, row, source_stride(w, q));
 }
 
 bool item_rows_copies(const struct source *w, int input)

@@ -216,6 +216,13 @@ template <typename T> CGTP_DEVICE unsigned cgtp_round_pair(T, float low, float h
     cgtp_round(&b, high);
     return (unsigned)b.bits << 16 | a.bits;
 }
+template <int n, typename T> CGTP_DEVICE void cgtp_read_given(float *r, const T *p)
+{
+    T given[n];
+    simt_read(given, p, sizeof given, sizeof given);
+    for (int i = 0; i < n; i++)
+        r[i] = cgtp_widen(given[i]);
+}
 template <int n, typename T> CGTP_DEVICE void cgtp_store_stream(T *p, const float *r)
 {
     T rounded[n];

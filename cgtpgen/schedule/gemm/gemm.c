@@ -171,6 +171,7 @@ const struct evaluation gemm_evaluation = {
     .name = "gemm",
     .words = "items by GEMM",
     .header = "cgtp_gemm.h",
+    .stored = 1u << SLOT_X | 1u << SLOT_Y | 1u << SLOT_W | 1u << SLOT_G,
     .refuses = gemm_refuses,
     .refuses_path = gemm_refuses_path,
     .plan = gemm_plan,

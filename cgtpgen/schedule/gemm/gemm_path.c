@@ -133,7 +133,7 @@ void gemm_copies(struct gemm_writer *c, const char *tile, const char *to, const 
         if (demand_reads(c->d, i) && q->index == INDEX_ITEM && q->dim)
             line(c->o,
                  "cgtp_copy_items<%lld, %s>(%s.%s, l.%s + %s * (int64_t)%s, %s, count_of(%s), %s, %d, once);",
-                 source_dim(q), gemm_is_wide(q) ? "true" : "false", to, q->symbol, q->symbol, tile,
+                 source_dim(q), gemm_is_wide(q) ? "true" : "false", to, q->symbol, q->array, tile,
                  source_rows_apart(c->w->arena, q, GEMM_ITEMS, "l."), source_stride(c->w, q), tile, thread,
                  threads);
     }

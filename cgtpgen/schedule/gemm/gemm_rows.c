@@ -313,7 +313,7 @@ static void emit_put(struct gemm_writer *c)
         line(c->o,
              "cgtp_put_items<%lld, %s>(l.%s + tile * (int64_t)%s, %s, own.out.%s%s, count_of(tile), thread, "
              "%d);",
-             source_dim(q), truth(gemm_is_wide(q)), q->symbol,
+             source_dim(q), truth(gemm_is_wide(q)), q->array,
              source_rows_apart(c->w->arena, q, GEMM_ITEMS, "l."), source_stride(c->w, q), q->symbol, of,
              threads);
     }

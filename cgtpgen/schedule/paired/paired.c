@@ -92,6 +92,7 @@ const struct evaluation paired_evaluation = {
     .name = "paired",
     .words = "paired items",
     .header = "cgtp_paired.h",
+    .stored = 1u << SLOT_X | 1u << SLOT_Y | 1u << SLOT_W | 1u << SLOT_G,
     .refuses = paired_refuses,
     .refuses_path = paired_refuses_path,
     .plan = paired_plan,

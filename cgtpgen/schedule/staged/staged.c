@@ -136,6 +136,7 @@ const struct evaluation staged_evaluation = {
     .name = "staged",
     .words = "staged items",
     .header = "cgtp_staged.h",
+    .stored = 1u << SLOT_X | 1u << SLOT_Y | 1u << SLOT_W | 1u << SLOT_G,
     .refuses = staged_refuses,
     .refuses_path = staged_refuses_path,
     .plan = staged_plan,

@@ -97,7 +97,7 @@ static void emit_load(struct staged_writer *c, const struct staged_part *part)
         if (!is_brought(c, part, i, &whole))
             continue;
         if (whole && is_node(q->index))
-            row = arena_printf(c->w->arena, "l.%s + %s * %s", q->symbol, index_name[q->index],
+            row = arena_printf(c->w->arena, "l.%s + %s * %s", q->array, index_name[q->index],
                                source_stride(c->w, q));
         if (keeps_nodes(c) && q->index == c->g->owner)
             line(c->o, "if (!stays)");

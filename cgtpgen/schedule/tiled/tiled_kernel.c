@@ -54,7 +54,7 @@ static const char *run_in_memory(const struct tiled_writer *c, const struct oper
 {
     struct arena *a = c->w->arena;
     return plus_offset(a,
-                       arena_printf(a, "l.%s + %s * (int64_t)%s", q->symbol, tile,
+                       arena_printf(a, "l.%s + %s * (int64_t)%s", q->array, tile,
                                     source_rows_apart(a, q, TILED_LANES, "l.")),
                        run.from);
 }
