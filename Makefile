@@ -11,6 +11,7 @@
 # make demo             MACE's convolution on a diamond lattice: generated, built, run, verified (EDGES=20000);
 #                       on the GPU where nvidia-smi and nvcc work, else in C (DEMO_BACKEND=c, =cuda: as told)
 # make bench            the same timed against a dense loop, and against e3nn where PYTHON=... can import it
+# make bench-precisions errors of types beside e3nn's, DEVICE=cuda with TF32; CC=- e3nn's alone
 # make bench-stability  rounding errors of layers in float32 beside e3nn's, where PYTHON=... can import it
 # make bench-generation how long the generator takes for every layer of specs/
 # make generated        brings generated/ and docs/examples/report up to date; make check-generated shows what differs
@@ -68,7 +69,7 @@ TESTS := $(foreach name,$(NAMED),$(or $(filter $(BUILD)/tests/$(name) tests/$(na
     $(error no test is named $(name))))
 endif
 
-.PHONY: all test test-all test-torch gpu-torch torch-venv test-jax gpu-jax jax-venv demo bench bench-stability bench-generation generated check-generated \
+.PHONY: all test test-all test-torch gpu-torch torch-venv test-jax gpu-jax jax-venv demo bench bench-precisions bench-stability bench-generation generated check-generated \
     install uninstall static dist deb clean FORCE
 all: $(BUILD)/cgtpgen
 
@@ -275,8 +276,14 @@ bench-generation: $(BUILD)/cgtpgen
 
 STABILITY_SPECS := mace_large mace_medium nequip_lips nequip_revmd17_aspirin nequip_water sevennet_l3i5_layer2 \
     flashtp_table5_lmax3
+PRECISIONS_SPECS := mace_large nequip_water sevennet_l3i5_layer2
 bench-stability: $(BUILD)/cgtpgen
 	$(Q)$(PYTHON) tests/bench/stability.py $(BUILD)/bench/stability $< '$(CC)' $(STABILITY_SPECS:%=specs/%.yaml)
+
+DEVICE ?= cpu
+bench-precisions: $(BUILD)/cgtpgen
+	$(Q)$(PYTHON) tests/bench/precisions.py $(BUILD)/bench/precisions $< '$(CC)' $(DEVICE) \
+	    $(PRECISIONS_SPECS:%=specs/%.yaml)
 
 bench: $(BUILD)/cgtpgen $(BUILD)/bench/native $(BUILD)/bench/plain
 	$(Q)$(PYTHON) tests/bench/bench.py $(BUILD)/bench $< $(DEMO_SPEC) $(BENCH_EDGES)

@@ -395,20 +395,14 @@ CGTP_DEVICE unsigned cgtp_round_pair(cgtp_float16, float low, float high)
     return pair;
 }
 
-/* n = 1, 2 or 4 numbers of 16 bits that nothing writes while the kernel runs, so that loads need not wait for stores. */
+/* n = 1 or 4 numbers of 16 bits that nothing writes while the kernel runs, so that loads need not wait for stores. */
 template <int n, typename T> CGTP_DEVICE void cgtp_read_given(float *r, const T *p)
 {
     if constexpr (n == 4) {
         const uint2 pairs = __ldg((const uint2 *)p);
-        cgtp_widen_pair(T(), r, pairs.x);
-        cgtp_widen_pair(T(), r + 2, pairs.y);
-    } else if constexpr (n == 2) {
-        cgtp_widen_pair(T(), r, __ldg((const unsigned *)p));
-    } else {
-        T x;
-        x.bits = __ldg((const unsigned short *)p);
-        r[0] = cgtp_widen(x);
-    }
+        cgtp_widen_pair(T(), r, pairs.x), cgtp_widen_pair(T(), r + 2, pairs.y);
+    } else
+        r[0] = cgtp_widen(T{__ldg((const unsigned short *)p)});
 }
 
 /* n = 1, 2 or 4 numbers that are rounded, written once and not read soon. */

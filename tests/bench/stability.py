@@ -66,24 +66,29 @@ def build(folder, generator, compiler, spec, name, precision, compensated):
     library = f'{folder}/lib{name}.so'
     subprocess.run([compiler, '-std=c11', '-O3', '-march=native', '-fPIC', '-shared', '-Iruntime', f'-I{folder}', '-o',
                     library, *(f for f in files if f.endswith('.c')), 'runtime/cgtp.c', '-lm'], check=True)
-    report = subprocess.run([generator, '--backend=c', '--print=json', path], check=True, stdout=subprocess.PIPE).stdout
     loaded = ctypes.CDLL(os.path.abspath(library))
     product = Product.in_dll(loaded, f'{name}_product')
     assert product.abi == ABI
     product.library = loaded
-    return product, json.loads(report)
+    return product, facts(generator, path)
+
+
+def facts(generator, spec):
+    """What the generator says of a product."""
+    report = subprocess.run([generator, '--backend=c', '-Wno-all', '--print=json', spec], check=True, stdout=subprocess.PIPE)
+    return json.loads(report.stdout)
 
 
 def generated(product, graph, inputs):
     """The outputs of all kernels, {kernel: {name: array}}, of inputs by name; rows by slot as in the graph."""
-    kind = (torch.float32, torch.float64)[product.compute]
+    kind = [(torch.float32, torch.float64, torch.bfloat16, torch.float16)[number] for number in product.type]
     rows, results = (graph.items, graph.senders, graph.receivers, 1), {}
     for kernel in product.kernel[:product.kernels]:
-        given = [inputs[kernel.input[i].name.decode()].to(kind).contiguous() for i in range(kernel.inputs)]
+        given = [inputs[kernel.input[i].name.decode()].to(kind[kernel.input[i].slot]).contiguous() for i in range(kernel.inputs)]
         made = {}
         for output in kernel.output[:kernel.outputs]:
             made[output.name.decode()] = torch.full((rows[product.index[output.slot]], product.dim[output.slot]),
-                                                    torch.nan, dtype=kind)
+                                                    torch.nan, dtype=kind[output.slot])
         pointers = [(c_void_p * len(arrays))(*(array.data_ptr() for array in arrays))
                     for arrays in (given, list(made.values()))]
         needed = kernel.workspace(byref(graph))
@@ -94,14 +99,18 @@ def generated(product, graph, inputs):
     return results
 
 
-def by_e3nn(report, sender, receiver, inputs):
-    """The same from e3nn in float32: messages, their sums, and what autograd makes of them."""
+def by_e3nn(report, sender, receiver, inputs, device='cpu', kind=torch.float32):
+    """The same from e3nn: messages, their sums, and what autograd makes of them."""
+    torch.set_default_dtype(kind)  # of its coefficients
+    sender, receiver = sender.to(device), receiver.to(device)
+    inputs = {name: array.to(device, kind) for name, array in inputs.items()}
     instructions = [(p['x'], p['y'], p['z'], p['mode'], p['weighted']) for p in report['paths']]
     product = o3.TensorProduct(*(report['irreps'][slot] for slot in 'xyz'), instructions, shared_weights=False,
-                               internal_weights=False)
+                               internal_weights=False).to(device)
     x, y, w, gz = (inputs[name].clone().requires_grad_() for name in ('x', 'y', 'w', 'gz'))
-    z = torch.zeros(NODES, report['dim']['z']).index_add(0, receiver, product(x[sender], y, w))
+    z = torch.zeros(NODES, report['dim']['z'], device=device).index_add(0, receiver, product(x[sender], y, w))
     gradients = torch.autograd.grad(z, (x, y, w), gz, create_graph=True)
+    torch.set_default_dtype(torch.float32)
     again = torch.autograd.grad(gradients, (gz, x, y, w), [inputs[name] for name in ('ax', 'by', 'cw')])
     return {'forward': {'z': z}, 'backward': dict(zip(('gx', 'gy', 'gw'), gradients)),
             'double_backward': dict(zip(('d_gz', 'd_x', 'd_y', 'd_w'), again))}
@@ -109,9 +118,27 @@ def by_e3nn(report, sender, receiver, inputs):
 
 def error(found, reference):
     def of(name):
-        difference = found[name].detach().double() - reference[name]
+        difference = found[name].detach().cpu().double() - reference[name]
         return (difference.square().mean() / reference[name].square().mean()).sqrt().item()
     return 2**24 * max(of(name) for name in reference)
+
+
+def problem(report):
+    """A graph, its edges, and numbers for all inputs of a product, of which the generator says this."""
+    torch.manual_seed(1)
+    receiver = torch.randint(NODES, (EDGES,)).sort().values.int()
+    sender = torch.randint(NODES, (EDGES,)).int()
+    graph = Graph(EDGES, NODES, NODES, sender.data_ptr(), receiver.data_ptr())
+    row, by, start = torch.empty(NODES + 1).long(), torch.empty(EDGES).int(), torch.empty(NODES + 1).long()
+    row[:] = torch.searchsorted(receiver, torch.arange(NODES + 1).int())
+    by[:] = sender.sort(stable=True).indices.int()
+    start[:] = torch.searchsorted(sender.sort().values, torch.arange(NODES + 1).int())
+    graph.receiver_row, graph.by_sender, graph.sender_row = row.data_ptr(), by.data_ptr(), start.data_ptr()
+    rows = {'item': EDGES, 'sender': NODES, 'receiver': NODES, 'shared': 1}
+    inputs = {name: torch.randn(rows[report['index'][slot]], report['dim'][slot])
+              for name, slot in zip(('x', 'y', 'w', 'gz', 'ax', 'by', 'cw'), 'xywzxyw')}
+    graph.arrays = sender, receiver, row, by, start  # whose addresses it has
+    return graph, sender, receiver, inputs
 
 
 def main(folder, generator, compiler, *specs):
@@ -122,18 +149,7 @@ def main(folder, generator, compiler, *specs):
         exact, report = build(folder, generator, compiler, spec, f'{name}_double', 'float64', False)
         single, _ = build(folder, generator, compiler, spec, f'{name}_single', 'float32', False)
         compensated, _ = build(folder, generator, compiler, spec, f'{name}_compensated', 'float32', True)
-        torch.manual_seed(1)
-        receiver = torch.randint(NODES, (EDGES,)).sort().values.int()
-        sender = torch.randint(NODES, (EDGES,)).int()
-        graph = Graph(EDGES, NODES, NODES, sender.data_ptr(), receiver.data_ptr())
-        row, by, start = torch.empty(NODES + 1).long(), torch.empty(EDGES).int(), torch.empty(NODES + 1).long()
-        row[:] = torch.searchsorted(receiver, torch.arange(NODES + 1).int())
-        by[:] = sender.sort(stable=True).indices.int()
-        start[:] = torch.searchsorted(sender.sort().values, torch.arange(NODES + 1).int())
-        graph.receiver_row, graph.by_sender, graph.sender_row = row.data_ptr(), by.data_ptr(), start.data_ptr()
-        rows = (EDGES, NODES, NODES, 1)
-        inputs = {name: torch.randn(rows[exact.index[SLOTS.index(slot)]], exact.dim[SLOTS.index(slot)])
-                  for name, slot in zip(('x', 'y', 'w', 'gz', 'ax', 'by', 'cw'), 'xywzxyw')}
+        graph, sender, receiver, inputs = problem(report)
         reference = generated(exact, graph, inputs)
         columns = [generated(single, graph, inputs), generated(compensated, graph, inputs),
                    by_e3nn(report, sender.long(), receiver.long(), inputs)]
@@ -142,4 +158,5 @@ def main(folder, generator, compiler, *specs):
             print('|', ' | '.join((name, kernel, *errors)), '|')
 
 
-main(*sys.argv[1:])
+if __name__ == '__main__':
+    main(*sys.argv[1:])
