@@ -137,7 +137,7 @@ mutants("staged_graph", "double_backward")
 mutants("tiled_wide", "backward")
 mutants("paired_pairs", "backward")
 mutants("gemm_wide", "backward")
-mutants("nodal_pairs", "backward")
+mutants("nodal_parities", "backward")
 if os.environ.get("TEST_ALL"):
     mutants("staged_parts", "double_backward")
     mutants("batch_128", "forward")

@@ -202,7 +202,7 @@ static int cell_elements(const struct nodal_writer *c, const struct nodal_job *j
 
 /* ---- jobs ---- */
 
-typedef void emit_task(struct nodal_writer *, const struct nodal_job *, int part);
+typedef void emit_task(struct nodal_writer *, const struct nodal_job *, const struct nodal_task *);
 
 /* Says which of the job's cells and channels the lane has, and calls `emit`. */
 static void emit_one(struct nodal_writer *c, const struct nodal_task *task, emit_task *emit)
@@ -218,7 +218,7 @@ static void emit_one(struct nodal_writer *c, const struct nodal_task *task, emit
              job->cells, NODAL_CHANNELS, job->cells - 1);
     if (job->cells < NODAL_CELLS)
         line(c->o, "const bool mine = cgtp_lane() < %d;", job->cells * NODAL_CHANNELS);
-    emit(c, job, task->part);
+    emit(c, job, task);
     line(c->o, "}");
 }
 
@@ -258,8 +258,9 @@ static void emit_scaled(struct nodal_writer *c, const struct nodal_job *job, int
 }
 
 /* The job's cells of a matrix. */
-static void emit_making(struct nodal_writer *c, const struct nodal_job *job, int matrix)
+static void emit_making(struct nodal_writer *c, const struct nodal_job *job, const struct nodal_task *task)
 {
+    const int matrix = task->part;
     const struct nodal_matrix *q = &c->g->matrix[matrix];
     line(c->o, "real m[%d] = {0};", cell_elements(c, job));
     for (int i = 0; i < c->g->cell[job->cell[0]].paths; i++) {
@@ -333,10 +334,25 @@ static const char *turn_of(const struct nodal_writer *c, const struct nodal_job 
     return with_offset(c, "0", job->cells, turn);
 }
 
+/* Does the warp go on with a task in which other lanes add to the same segments of y? */
+static bool is_added_to(const struct nodal_writer *c, const struct nodal_task *task)
+{
+    const struct nodal_job *job = &c->g->job[task->job];
+    bool added = false;
+    for (const struct nodal_task *t = task + 1; t < c->g->flow + c->g->flows; t++)
+        for (int k = 0; t->warp == task->warp && k < job->cells; k++)
+            for (int n = 0; n < c->g->job[t->job].cells; n++)
+                added |= n != k &&
+                         path_of(c, &c->g->job[t->job], t->part, n)->y == path_of(c, job, task->part, k)->y;
+    return added;
+}
+
 /* What they give an output of y: cells of a job may lead to one segment, so that they add one after the
  * other. */
-static void emit_row_shares(struct nodal_writer *c, const struct nodal_job *job, int i, int output)
+static void emit_row_shares(struct nodal_writer *c, const struct nodal_job *job,
+                            const struct nodal_task *task, int output)
 {
+    const int i = task->part;
     const struct path *p = path_of(c, job, i, 0);
     const struct operand *q = demand_operand(c->w->demand, output);
     bool any = false;
@@ -364,15 +380,19 @@ static void emit_row_shares(struct nodal_writer *c, const struct nodal_job *job,
          turns > 1 ? arena_printf(c->w->arena, "%s && turn == %s", mine, turn_of(c, job, i)) : mine);
     line(c->o, "cgtp_nodal_add<%d, %d>(%s, sum);", 2 * p->l2 + 1, nodal_step(&q->block[p->y]),
          y_at(c, job, i, q, arena_printf(c->w->arena, "block.%ssums[warp]", q->symbol)));
-    line(c->o, "cgtp_sync_warp();");
-    if (turns > 1)
+    if (turns > 1) {
+        line(c->o, "cgtp_sync_warp();");
         line(c->o, "}");
+    } else if (is_added_to(c, task)) {
+        line(c->o, "cgtp_sync_warp();");
+    }
     line(c->o, "}");
 }
 
-/* What flows back from the job's cells by their path number `path`. */
-static void emit_flowing(struct nodal_writer *c, const struct nodal_job *job, int path)
+/* What flows back from the job's cells by a path. */
+static void emit_flowing(struct nodal_writer *c, const struct nodal_job *job, const struct nodal_task *task)
 {
+    const int path = task->part;
     const struct path *p = path_of(c, job, path, 0);
     bool is_new = false;
     const char *fold = function_of(c, c->w->plan->path[p->number].matrix, true, &is_new);
@@ -384,7 +404,7 @@ static void emit_flowing(struct nodal_writer *c, const struct nodal_job *job, in
     emit_weight_shares(c, job, path);
     for (int o = 0; o < c->w->demand->outputs; o++)
         if (demand_operand(c->w->demand, o)->slot == SLOT_Y)
-            emit_row_shares(c, job, path, o);
+            emit_row_shares(c, job, task, o);
 }
 
 void nodal_flow_back(struct nodal_writer *c)

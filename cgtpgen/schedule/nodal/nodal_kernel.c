@@ -420,7 +420,8 @@ static void emit_parts(struct nodal_writer *c)
 {
     if (!nodal_has(c->g, SLOT_W))
         return;
-    line(c->o, "cgtp_sync_block();");
+    if (!nodal_has(c->g, SLOT_Y))
+        line(c->o, "cgtp_sync_block();");
     begin_weights(c);
     line(c->o, "if (at < 0)");
     line(c->o, "continue;");
@@ -456,10 +457,10 @@ static void emit_kernel(struct nodal_writer *c)
         line(o, "for (; node < nodes; node += step) {");
     emit_node(c);
     line(o, "}");
-    if (g->out.bytes) {
+    if (g->out.bytes && !g->outers) /* otherwise all have met at the end of the last node */
         line(o, "cgtp_sync_block();");
+    if (g->out.bytes)
         emit_put(c);
-    }
     emit_parts(c);
     line(o, "}");
     blank(o);
