@@ -318,35 +318,34 @@ static double cost_of(const struct nodal *g)
 /* Does it fit, with as many stages as are asked for, or as there can be? */
 static bool choose_stages(struct arena *a, struct nodal *g, int asked)
 {
-    const int registers = device_registers(g->device, g->fit * nodal_warps(g));
+    if (g->registers + (g->keeps_parts ? g->more_registers : 0) >
+        device_registers(g->device, g->fit * nodal_warps(g)))
+        return false;
     for (g->items = 2 * NODAL_ITEMS; g->items >= NODAL_ITEMS; g->items -= NODAL_ITEMS)
         for (g->stages = STAGES_MOST; g->stages > 1; g->stages--) {
             nodal_layout(a, g);
-            if ((!asked || asked == g->stages) && g->registers <= registers &&
-                g->block.bytes <= (g->device->shared_bytes + RESERVED) / g->fit - RESERVED) {
-                g->keeps_parts = g->registers + g->more_registers <= registers;
+            if ((!asked || asked == g->stages) &&
+                g->block.bytes <= (g->device->shared_bytes + RESERVED) / g->fit - RESERVED)
                 return true;
-            }
         }
     return false;
 }
 
-/* As many warps as there are registers and shared memory for. */
+/* One warp for a channel, where registers are enough, and as many blocks as fit: it was measured that two
+ * warps, and more blocks whose warps make parts of matrices' elements again and again, take longer. */
 static bool choose_blocks(struct arena *a, struct nodal *g, const struct schedule *s)
 {
     const int warps = knob_value(s, KNOB_WARPS), stages = knob_value(s, KNOB_STAGES);
     const bool tiles = nodal_tiles(g->dx) == NODAL_ROLES_MOST && nodal_tiles(g->dz) == NODAL_ROLES_MOST;
-    const int several = g->products && (g->outers || tiles) ? NODAL_ROLES_MOST : 1;
-    for (int most = WARPS_MOST; most > 0; most -= NODAL_CHANNELS)
-        for (int i = 0; i < several; i++) {
-            g->roles = g->outers ? several - i : 1 + i;
-            g->fit = most / nodal_warps(g);
-            if (most % nodal_warps(g) || (warps && warps != most))
-                continue;
-            find_registers(g);
-            if (choose_stages(a, g, stages))
-                return true;
-        }
+    const int roles = g->products && (g->outers || tiles) ? NODAL_ROLES_MOST : 1;
+    for (int keeps = 1; keeps >= 0; keeps--)
+        for (g->roles = 1; g->roles <= roles; g->roles++)
+            for (g->fit = WARPS_MOST / nodal_warps(g); g->fit > 0; g->fit--) {
+                g->keeps_parts = keeps;
+                find_registers(g);
+                if ((!warps || warps == g->fit * nodal_warps(g)) && choose_stages(a, g, stages))
+                    return true;
+            }
     return false;
 }
 
@@ -426,11 +425,11 @@ const char *nodal_plan(struct arena *a, struct schedule *s)
     if (why)
         return why;
     *all = (struct nodal_passes){1, {plan_pass(a, s, d)}};
-    if (demand_outputs_of(d, SLOT_G) && demand_outputs_of(d, SLOT_G) < d->outputs)
+    if (!all->pass[0] && demand_outputs_of(d, SLOT_G) && demand_outputs_of(d, SLOT_G) < d->outputs) {
         for (int i = 0; i < 2; i++)
             apart.pass[i] = plan_pass(a, s, part_of(a, d, i == 0));
-    if (cost_of_passes(&apart) < cost_of_passes(all))
         *all = apart;
+    }
     s->cost = cost_of_passes(all);
     if (s->cost == HUGE_VAL)
         return "rows and matrices larger than shared memory, or than registers";
