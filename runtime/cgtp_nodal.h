@@ -74,14 +74,14 @@ template <int chunks, int n> CGTP_DEVICE void cgtp_nodal_put(real *row, const in
 }
 
 /* Stores the sum of what each warp has of a row's part, in the order of the warps. */
-template <int chunks, int warps, int pitch>
+template <int chunks, int pitch>
 CGTP_DEVICE void cgtp_nodal_put_sums(real *row, const cgtp_steps *chunk, int part,
-                                    const real (&sums)[warps][pitch], int thread)
+                                    const real (&sums)[CGTP_NODAL_CHANNELS][pitch], int thread)
 {
-    for (int i = thread; i < chunks; i += warps * CGTP_LANES) {
+    for (int i = thread; i < chunks; i += CGTP_NODAL_CHANNELS * CGTP_LANES) {
         real sum[CGTP_WIDE] = {0};
         CGTP_UNROLL
-        for (int warp = 0; warp < warps; warp++)
+        for (int warp = 0; warp < CGTP_NODAL_CHANNELS; warp++)
             CGTP_UNROLL
         for (int k = 0; k < CGTP_WIDE; k++)
             sum[k] += sums[warp][i * CGTP_WIDE + k];
@@ -142,8 +142,8 @@ template <bool senders, int items, typename Graph> struct cgtp_nodal_tiles {
 /* ---- products ---- */
 
 /* The lane's part of a channel's matrix, element (x, z) at x * pitch + z, as a left operand: rows are components of z,
- * columns of x; or (back) the other way round. first: of the 16 rows of a tile each. */
-template <bool back, int first, int dx, int dz, int pitch, int tiles, int blocks>
+ * columns of x; or (back) the other way round. */
+template <bool back, int dx, int dz, int pitch, int tiles, int blocks>
 CGTP_DEVICE void cgtp_nodal_take(real (&to)[tiles][blocks][4], const real *matrix)
 {
     CGTP_UNROLL
@@ -152,7 +152,7 @@ CGTP_DEVICE void cgtp_nodal_take(real (&to)[tiles][blocks][4], const real *matri
     for (int k = 0; k < blocks; k++)
         CGTP_UNROLL
     for (int i = 0; i < 4; i++) {
-        const int row = (first + t) * 16 + cgtp_gemm_row(i), column = k * 8 + cgtp_gemm_column(i);
+        const int row = t * 16 + cgtp_gemm_row(i), column = k * 8 + cgtp_gemm_column(i);
         const int x = back ? row : column, z = back ? column : row;
         to[t][k][i] = x < dx && z < dz ? matrix[x * pitch + z] : (real)0;
     }
@@ -211,16 +211,16 @@ CGTP_DEVICE void cgtp_nodal_outer(real (&sum)[tiles][blocks][4], const real (*x)
     }
 }
 
-/* Stores results of 8 items, d components of the channel, from tile `first` on. at: as in cgtp_nodal_outer. */
-template <int d, int first, int tiles, int pitch, int n>
+/* Stores results of 8 items, d components of the channel. at: as in cgtp_nodal_outer. */
+template <int d, int tiles, int pitch, int n>
 CGTP_DEVICE void cgtp_nodal_leave(real (*rows)[pitch], const real (&sum)[tiles][4], const int (&at)[n])
 {
     CGTP_UNROLL
     for (int t = 0; t < tiles; t++)
         CGTP_UNROLL
     for (int i = 0; i < 4; i++)
-        if ((first + t) * 16 + cgtp_gemm_sum_row(i) < d)
-            rows[cgtp_gemm_sum_column(i)][at[2 * (first + t) + i / 2]] = sum[t][i];
+        if (t * 16 + cgtp_gemm_sum_row(i) < d)
+            rows[cgtp_gemm_sum_column(i)][at[2 * t + i / 2]] = sum[t][i];
 }
 
 /* Stores sums over items as a matrix. */

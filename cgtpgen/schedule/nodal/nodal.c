@@ -9,20 +9,16 @@
 
 static void areas(struct areas *all, const struct schedule *s)
 {
-    const struct nodal_passes *own = s->own;
-    for (int i = 0; i < own->passes; i++)
-        for (int o = 0; o < own->pass[i]->demand->outputs; o++) {
-            const struct operand *q = demand_operand(own->pass[i]->demand, o);
-            if (q->index == INDEX_SHARED)
-                parts_area(all, q, nodal_teams(all->arena, own->pass[i]));
-        }
+    for (int o = 0; o < s->demand->outputs; o++)
+        if (s->route[o].kind == ROUTE_PARTS)
+            parts_area(all, demand_operand(s->demand, o), nodal_teams(all->arena, s->own));
 }
 
 static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_sender)
 {
-    const struct nodal_passes *own = s->own;
-    *receiver_row |= own->pass[0]->owner == INDEX_RECEIVER;
-    *by_sender |= own->pass[0]->owner == INDEX_SENDER;
+    const struct nodal *g = s->own;
+    *receiver_row |= g->owner == INDEX_RECEIVER;
+    *by_sender |= g->owner == INDEX_SENDER;
 }
 
 static void device(struct source *w, const struct schedule *s)
@@ -64,12 +60,13 @@ static void check_tasks(struct checker *c, const struct nodal *g)
                g->makings, g->flows, g->jobs * g->matrices, flows);
     for (int i = 0; i < g->makings + g->flows; i++) {
         const struct nodal_task *t = i < g->makings ? &g->making[i] : &g->flow[i - g->makings];
-        check_that(c, t->warp >= 0 && t->warp < nodal_warps(g), "task %d is of warp %d", i, t->warp);
+        check_that(c, t->warp >= 0 && t->warp < NODAL_CHANNELS, "task %d is of warp %d", i, t->warp);
     }
 }
 
-static void check_pass(struct checker *c, const struct nodal *g)
+static void check(struct checker *c, const struct schedule *s)
 {
+    const struct nodal *g = s->own;
     check_cells(c, g);
     check_tasks(c, g);
     for (int i = 0; i < g->operands; i++)
@@ -82,47 +79,22 @@ static void check_pass(struct checker *c, const struct nodal *g)
                g->block.bytes, g->device->shared_bytes);
 }
 
-/* Is each output in one pass? */
-static void check(struct checker *c, const struct schedule *s)
+static void report(struct report *r, const struct schedule *s)
 {
-    const struct nodal_passes *own = s->own;
-    int *times = NEW_ARRAY(c->out->arena, int, s->demand->kernel->form->outputs + 1);
-    for (int i = 0; i < own->passes; i++) {
-        check_pass(c, own->pass[i]);
-        for (int o = 0; o < own->pass[i]->demand->outputs; o++)
-            times[own->pass[i]->demand->output[o]]++;
-    }
-    for (int o = 0; o < s->demand->outputs; o++)
-        check_that(c, times[s->demand->output[o]] == 1, "output %d is of %d passes", s->demand->output[o],
-                   times[s->demand->output[o]]);
-}
-
-static void report_pass(struct report *r, const struct nodal *g)
-{
-    const char **name = NEW_ARRAY(r->arena, const char *, g->demand->outputs + 1);
-    for (int o = 0; o < g->demand->outputs; o++)
-        name[o] = demand_output(g->demand, o)->name;
-    report_words(r, "outputs", g->demand->outputs, name);
+    const struct nodal *g = s->own;
     report_ring(r, "stages", g->stages, "block", "tile");
     report_number(r, "items_per_tile", g->items);
-    report_number(r, "warps_per_channel", g->roles);
     report_number(r, "blocks_per_multiprocessor", g->fit);
+    report_word(r, "in_the_order_of", index_words[g->owner].plural);
     report_number(r, "matrices", g->matrices);
     report_number(r, "products", g->products);
     report_number(r, "sums_of_products", g->outers);
+    report_flag(r, "parts_in_registers", g->keeps_parts);
     report_part(r, "shared_bytes_per_block", g->block.bytes, g->device->shared_bytes);
     report_number(r, "registers_least", g->registers);
-    report_number(r, "registers_most", device_registers(g->device, g->fit * nodal_warps(g)));
+    report_number(r, "registers_most", device_registers(g->device, g->fit * NODAL_CHANNELS));
     report_number(r, "instructions_per_item", g->work);
     report_layout(r, "shared_memory", &g->block);
-}
-
-static void report(struct report *r, const struct schedule *s)
-{
-    const struct nodal_passes *own = s->own;
-    report_word(r, "in_the_order_of", index_words[own->pass[0]->owner].plural);
-    for (int i = 0; i < own->passes; i++)
-        report_pass(report_record(r, "passes", "pass"), own->pass[i]);
 }
 
 const struct evaluation nodal_evaluation = {

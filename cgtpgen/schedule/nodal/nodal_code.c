@@ -228,7 +228,7 @@ static void emit_tasks(struct nodal_writer *c, int n, const struct nodal_task *t
     bool branches = false;
     line(c->o, "{");
     line(c->o, "const int u = cgtp_lane() %% %d;", NODAL_CHANNELS);
-    for (int warp = 0; warp < nodal_warps(c->g); warp++) {
+    for (int warp = 0; warp < NODAL_CHANNELS; warp++) {
         bool any = false;
         for (int i = 0; i < n; i++) {
             if (task[i].warp != warp)

@@ -46,23 +46,6 @@ static const struct operand *operand_of_slot(const struct nodal_writer *c, enum 
     return NULL;
 }
 
-/* Rows of a tile that a warp copies. */
-static int rows_of_warp(const struct nodal *g)
-{
-    return g->items > nodal_warps(g) ? g->items / nodal_warps(g) : 1;
-}
-
-/* Do warps of the role multiply, do they sum? Where none sums, each role has a tile of results. */
-static bool multiplies(const struct nodal *g, int role)
-{
-    return g->roles == 1 || role == 0 || !g->outers;
-}
-
-static bool sums(const struct nodal *g, int role)
-{
-    return g->roles == 1 || role == 1;
-}
-
 /* ---- tables ---- */
 
 /* Where components of a channel, and pieces of a part's channels, are in rows of the slot. */
@@ -119,11 +102,11 @@ static void emit_places(struct nodal_writer *c)
         if (slot == SLOT_Y)
             continue;
         line(c->o, "int %s_by_eight[%d];", name, nodal_tiles(d) * 2);
-        line(c->o, "cgtp_nodal_places<%d, 8>(%s_by_eight, %s_%s_place, channel);", d, name, c->g->name, name);
+        line(c->o, "cgtp_nodal_places<%d, 8>(%s_by_eight, %s_%s_place, warp);", d, name, c->g->name, name);
         if (!is_multiplied(c, slot))
             continue;
         line(c->o, "int %s_by_four[%d];", name, nodal_blocks(d) * 2);
-        line(c->o, "cgtp_nodal_places<%d, 4>(%s_by_four, %s_%s_place, channel);", d, name, c->g->name, name);
+        line(c->o, "cgtp_nodal_places<%d, 4>(%s_by_four, %s_%s_place, warp);", d, name, c->g->name, name);
     }
 }
 
@@ -141,7 +124,7 @@ static void emit_weight_places(struct nodal_writer *c)
 static void begin_weights(struct nodal_writer *c)
 {
     line(c->o, "for (int i = thread; i < %d; i += %d) {", c->w->problem->paths * NODAL_CHANNELS,
-         nodal_threads(c->g));
+         NODAL_THREADS);
     line(c->o, "const int place = %s_weights[i / %d], at = place < 0 ? -1 : place + part * %d + i %% %d;",
          c->g->name, NODAL_CHANNELS, NODAL_CHANNELS, NODAL_CHANNELS);
 }
@@ -172,13 +155,13 @@ static bool copies(const struct nodal_writer *c, int input, enum index_kind inde
 /* Copies of a tile's rows, whose items are known, and the next one's items. */
 static void emit_load_tile(struct nodal_writer *c)
 {
-    const int rows = rows_of_warp(c->g);
+    const int rows = c->g->items / NODAL_CHANNELS;
     const char *mapped = source_item(c->w);
     line(c->o, "decltype(ahead.item(0)) item[%d];", rows);
     line(c->o, "auto find_items = [&](void) {");
     line(c->o, "CGTP_UNROLL");
     line(c->o, "for (int k = 0; k < %d; k++) {", rows);
-    line(c->o, "const auto e = ahead.item(warp + k * %d);", nodal_warps(c->g));
+    line(c->o, "const auto e = ahead.item(warp + k * %d);", NODAL_CHANNELS);
     if (mapped[0] == 'e')
         line(c->o, "item[k] = e;");
     else
@@ -190,9 +173,7 @@ static void emit_load_tile(struct nodal_writer *c)
     line(c->o, "if (ahead.node < nodes) {");
     line(c->o, "CGTP_UNROLL");
     line(c->o, "for (int k = 0; k < %d; k++) {", rows);
-    line(c->o, "const int row = warp + k * %d;", nodal_warps(c->g));
-    if (nodal_warps(c->g) > c->g->items)
-        line(c->o, "if (row < %d) {", c->g->items);
+    line(c->o, "const int row = warp + k * %d;", NODAL_CHANNELS);
     for (int i = 0; i < c->w->form->inputs; i++) {
         const struct operand *q = source_input(c->w, i);
         if (copies(c, i, INDEX_ITEM))
@@ -205,8 +186,6 @@ static void emit_load_tile(struct nodal_writer *c)
     }
     line(c->o, "if (cgtp_lane() == 0)");
     line(c->o, "block.stage[stage].item[row] = item[k];");
-    if (nodal_warps(c->g) > c->g->items)
-        line(c->o, "}");
     line(c->o, "}");
     line(c->o, "ahead.advance();");
     line(c->o, "find_items();");
@@ -240,13 +219,12 @@ static void emit_begin(struct nodal_writer *c)
     line(o, "CGTP_SHARED(shared);");
     line(o, "%s &block = *(%s *)shared;", g->block.name, g->block.name);
     line(o, "const int thread = cgtp_thread(), warp = cgtp_uniform(cgtp_warp());");
-    line(o, "const int channel = warp %% %d;", NODAL_CHANNELS);
     line(o, "const int part = cgtp_block() %% %d;", parts_of(g));
     line(o, "const int64_t nodes = l.graph.%s, step = cgtp_blocks() / %d;", index_words[g->owner].plural,
          parts_of(g));
     item_rows_policies(c->w, o);
     emit_places(c);
-    line(o, "cgtp_zero_by<%d>(block, thread);", nodal_threads(g));
+    line(o, "cgtp_zero_by<%d>(block, thread);", NODAL_THREADS);
     line(o, "cgtp_sync_block();");
     line(o, "cgtp_launch_wait();");
     emit_weights(c);
@@ -268,7 +246,7 @@ static void emit_begin(struct nodal_writer *c)
 static void emit_put(struct nodal_writer *c)
 {
     line(c->o, "CGTP_UNROLL");
-    line(c->o, "for (int k = 0; k < %d; k++)", rows_of_warp(c->g));
+    line(c->o, "for (int k = 0; k < %d; k++)", c->g->items / NODAL_CHANNELS);
     line(c->o, "if (before[k] >= 0) {");
     for (int o = 0; o < c->w->demand->outputs; o++) {
         const struct operand *q = demand_operand(c->w->demand, o);
@@ -277,30 +255,30 @@ static void emit_put(struct nodal_writer *c)
                  "cgtp_nodal_put<%d>(l.%s + before[k] * %s, %s_chunks, block.out[(turn + 1) %% 2].%s[warp + "
                  "k * %d]);",
                  chunks_of(c->g, q->slot), q->symbol, source_stride(c->w, q), letters[q->slot], q->symbol,
-                 nodal_warps(c->g));
+                 NODAL_CHANNELS);
     }
     line(c->o, "}");
 }
 
-static void emit_products(struct nodal_writer *c, int output, int role)
+static void emit_products(struct nodal_writer *c, int output)
 {
     const struct nodal *g = c->g;
     const struct operand *q = demand_operand(c->w->demand, output);
     const int d = nodal_side(g, q->slot);
     line(c->o, "{");
-    line(c->o, "real sum[%d][4] = {};", nodal_splits(g) ? 1 : nodal_tiles(d));
+    line(c->o, "real sum[%d][4] = {};", nodal_tiles(d));
     for (int i = 0; i < g->products; i++) {
         const struct operand *from = source_input(c->w, g->product[i].from);
         if (g->product[i].output == output)
             line(c->o, "cgtp_nodal_multiply<%s>(sum, operand%d, rows.%s + first, %s_by_four);",
                  g->keeps_parts ? "true" : "false", g->product[i].operand, from->symbol, letters[from->slot]);
     }
-    line(c->o, "cgtp_nodal_leave<%d, %d>(block.out[turn %% 2].%s + first, sum, %s_by_eight);", d,
-         nodal_splits(g) ? role : 0, q->symbol, letters[q->slot]);
+    line(c->o, "cgtp_nodal_leave<%d>(block.out[turn %% 2].%s + first, sum, %s_by_eight);", d, q->symbol,
+         letters[q->slot]);
     line(c->o, "}");
 }
 
-static void emit_tile(struct nodal_writer *c, int role)
+static void emit_tile(struct nodal_writer *c)
 {
     const struct nodal *g = c->g;
     const int halves = g->items / NODAL_ITEMS;
@@ -311,11 +289,8 @@ static void emit_tile(struct nodal_writer *c, int role)
     if (g->out.bytes) {
         emit_put(c);
         line(c->o, "CGTP_UNROLL");
-        line(c->o, "for (int k = 0; k < %d; k++)", rows_of_warp(g));
-        if (nodal_warps(g) > g->items)
-            line(c->o, "before[k] = warp < %d ? rows.item[warp] : -1;", g->items);
-        else
-            line(c->o, "before[k] = rows.item[warp + k * %d];", nodal_warps(g));
+        line(c->o, "for (int k = 0; k < %d; k++)", g->items / NODAL_CHANNELS);
+        line(c->o, "before[k] = rows.item[warp + k * %d];", NODAL_CHANNELS);
     }
     if (halves > 1) {
         line(c->o, "CGTP_LOOP");
@@ -326,9 +301,9 @@ static void emit_tile(struct nodal_writer *c, int role)
         line(c->o, "constexpr int first = 0;");
     }
     for (int o = 0; o < c->w->demand->outputs; o++)
-        if (demand_operand(c->w->demand, o)->index == INDEX_ITEM && multiplies(g, role))
-            emit_products(c, o, role);
-    for (int i = 0; i < g->outers && sums(g, role); i++)
+        if (demand_operand(c->w->demand, o)->index == INDEX_ITEM)
+            emit_products(c, o);
+    for (int i = 0; i < g->outers; i++)
         line(c->o, "cgtp_nodal_outer(outer%d, rows.%s + first, x_by_eight, rows.%s + first, z_by_eight);", i,
              source_input(c->w, g->outer[i].x)->symbol, source_input(c->w, g->outer[i].g)->symbol);
     line(c->o, "}");
@@ -336,35 +311,33 @@ static void emit_tile(struct nodal_writer *c, int role)
 
 /* ---- a node ---- */
 
-static void emit_operands(struct nodal_writer *c, int role)
+static void emit_operands(struct nodal_writer *c)
 {
     const struct nodal *g = c->g;
-    for (int i = 0; i < g->operands && multiplies(g, role); i++) {
+    for (int i = 0; i < g->operands; i++) {
         const struct nodal_operand *q = &g->operand[i];
-        line(c->o, "real operand%d[%d][%d][4];", i,
-             nodal_splits(g) ? 1 : nodal_tiles(q->back ? g->dx : g->dz),
+        line(c->o, "real operand%d[%d][%d][4];", i, nodal_tiles(q->back ? g->dx : g->dz),
              nodal_blocks(q->back ? g->dz : g->dx));
-        line(c->o, "cgtp_nodal_take<%s, %d, %d, %d, %d>(operand%d, block.matrix[%d][channel]);",
-             q->back ? "true" : "false", nodal_splits(g) ? role : 0, g->dx, g->dz, nodal_pitch(g), i,
-             q->matrix);
+        line(c->o, "cgtp_nodal_take<%s, %d, %d, %d>(operand%d, block.matrix[%d][warp]);",
+             q->back ? "true" : "false", g->dx, g->dz, nodal_pitch(g), i, q->matrix);
     }
-    for (int i = 0; i < g->outers && sums(g, role); i++)
+    for (int i = 0; i < g->outers; i++)
         line(c->o, "real outer%d[%d][%d][4] = {};", i, nodal_tiles(g->dx), nodal_blocks(g->dz));
 }
 
-/* The tiles of a node, by warps of a role. */
-static void emit_tiles(struct nodal_writer *c, int role)
+/* The tiles of a node. */
+static void emit_tiles(struct nodal_writer *c)
 {
     const struct nodal *g = c->g;
-    emit_operands(c, role);
+    emit_operands(c);
     line(c->o, "CGTP_LOOP");
     line(c->o, "for (int64_t at = of.first; at < of.end; at += %d, turn++) {", g->items);
-    emit_tile(c, role);
+    emit_tile(c);
     line(c->o, "}");
     if (g->outers)
-        line(c->o, g->roles > 1 ? "cgtp_sync_block();" : "cgtp_sync_warp();");
-    for (int i = 0; i < g->outers && sums(g, role); i++)
-        line(c->o, "cgtp_nodal_leave_outer<%d, %d, %d>(block.matrix[%d][channel], outer%d);", g->dx, g->dz,
+        line(c->o, "cgtp_sync_warp();");
+    for (int i = 0; i < g->outers; i++)
+        line(c->o, "cgtp_nodal_leave_outer<%d, %d, %d>(block.matrix[%d][warp], outer%d);", g->dx, g->dz,
              nodal_pitch(g), i, i);
 }
 
@@ -393,7 +366,6 @@ static void emit_flow(struct nodal_writer *c)
 
 static void emit_node(struct nodal_writer *c)
 {
-    const struct nodal *g = c->g;
     line(c->o, "const cgtp_positions of = next;");
     line(c->o, "next = ahead.positions(node + step);");
     line(c->o, "cgtp_copies_commit(); /* of a node without items nothing else was asked for */");
@@ -403,15 +375,7 @@ static void emit_node(struct nodal_writer *c)
         line(c->o, "load_node(node + step, turn_of_y ^ 1);");
     nodal_make_matrices(c);
     line(c->o, "cgtp_sync_block();");
-    if (g->roles == 1) {
-        emit_tiles(c, 0);
-    } else {
-        line(c->o, "if (warp < %d) {", NODAL_CHANNELS);
-        emit_tiles(c, 0);
-        line(c->o, "} else {");
-        emit_tiles(c, 1);
-        line(c->o, "}");
-    }
+    emit_tiles(c);
     emit_flow(c);
 }
 
@@ -442,14 +406,14 @@ static void emit_kernel(struct nodal_writer *c)
         o,
         "/* %s: blocks of %d threads, %d per multiprocessor, each with %d bytes of dynamic shared memory. %d "
         "blocks have %d channels each of a %s; these take nodes at equal distances. */",
-        g->name, nodal_threads(g), g->fit, g->block.bytes, parts_of(g), NODAL_CHANNELS,
+        g->name, NODAL_THREADS, g->fit, g->block.bytes, parts_of(g), NODAL_CHANNELS,
         g->owner == INDEX_SENDER ? "sender" : "receiver");
-    line(o, "CGTP_KERNEL(%d, %d) %s(const launch l)", nodal_threads(g), g->fit, g->name);
+    line(o, "CGTP_KERNEL(%d, %d) %s(const launch l)", NODAL_THREADS, g->fit, g->name);
     line(o, "{");
     emit_begin(c);
     line(o, "int turn = 0;");
     if (g->out.bytes)
-        line(o, "int64_t before[] = {%s};", rows_of_warp(g) > 1 ? "-1, -1" : "-1");
+        line(o, "int64_t before[] = {%s};", g->items / NODAL_CHANNELS > 1 ? "-1, -1" : "-1");
     line(o, "CGTP_LOOP");
     if (demand_inputs_of(c->w->demand, SLOT_Y))
         line(o, "for (int turn_of_y = 0; node < nodes; node += step, turn_of_y ^= 1) {");
@@ -466,44 +430,32 @@ static void emit_kernel(struct nodal_writer *c)
     blank(o);
 }
 
-static void write_pass(struct source *w, struct out *o, const struct nodal *g)
+void nodal_kernel(struct source *w)
 {
     static const enum slot slots[] = {SLOT_X, SLOT_Y, SLOT_G};
-    struct nodal_writer c = {.w = w, .o = o, .g = g};
-    w->demand = g->demand;
-    layout_print(o, &g->block);
+    const struct nodal *g = w->schedule->own;
+    struct out o = {.text = w->out};
+    struct nodal_writer c = {.w = w, .o = &o, .g = g};
+    layout_print(&o, &g->block);
     for (int i = 0; i < 3; i++)
         emit_tables(&c, slots[i]);
     if (reads_weights(&c) || nodal_has(g, SLOT_W))
         emit_weight_places(&c);
-    blank(o);
+    blank(&o);
+    product_functions_begin(w->arena, &w->functions);
     nodal_functions(&c);
     emit_kernel(&c);
-}
-
-void nodal_kernel(struct source *w)
-{
-    const struct nodal_passes *own = w->schedule->own;
-    struct out o = {.text = w->out};
-    product_functions_begin(w->arena, &w->functions);
-    for (int i = 0; i < own->passes; i++)
-        write_pass(w, &o, own->pass[i]);
-    source_set(w, w->schedule);
     item_rows_kernels(w, &o);
 }
 
 void nodal_launch(struct source *w, const struct schedule *schedule)
 {
     source_set(w, schedule);
-    const struct nodal_passes *own = schedule->own;
-    const char *teams = NULL;
-    for (int i = 0; i < own->passes; i++) {
-        const struct nodal *g = own->pass[i];
-        teams = arena_printf(w->arena, "cgtp_nodal_teams(%s, %d, %d)", source_rows(w->plan, g->owner),
-                             parts_of(g), g->fit);
-        source_step(w, arena_printf(w->arena,
-                                    "cgtp_launch_early(code::%s, %s * %d, %d, sizeof(code::%s), stream, l)",
-                                    g->name, teams, parts_of(g), nodal_threads(g), g->block.name));
-    }
-    item_rows_finish(w, teams, NULL); /* sums over all items are of the last pass */
+    const struct nodal *g = schedule->own;
+    const char *teams = arena_printf(w->arena, "cgtp_nodal_teams(%s, %d, %d)", source_rows(w->plan, g->owner),
+                                     parts_of(g), g->fit);
+    source_step(w, arena_printf(w->arena,
+                                "cgtp_launch_early(code::%s, %s * %d, %d, sizeof(code::%s), stream, l)",
+                                g->name, teams, parts_of(g), NODAL_THREADS, g->block.name));
+    item_rows_finish(w, teams, NULL);
 }

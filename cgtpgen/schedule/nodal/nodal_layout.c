@@ -7,21 +7,6 @@ enum {
     BANKS = 32  /* matrices of neighbouring channels begin four of them apart */
 };
 
-bool nodal_splits(const struct nodal *g)
-{
-    return g->roles > 1 && !g->outers;
-}
-
-int nodal_warps(const struct nodal *g)
-{
-    return g->roles * NODAL_CHANNELS;
-}
-
-int nodal_threads(const struct nodal *g)
-{
-    return nodal_warps(g) * NODAL_LANES;
-}
-
 int nodal_tiles(int components)
 {
     return (components + 15) / 16;
@@ -76,7 +61,7 @@ static void lay_out_nodes(struct arena *a, struct nodal *g)
         const struct operand *q = demand_operand(d, o);
         if (q->slot == SLOT_Y)
             add(a, g, &g->block, arena_printf(a, "%ssums", q->symbol), nodal_row_elements(g, SLOT_Y),
-                nodal_warps(g));
+                NODAL_CHANNELS);
         if (q->slot == SLOT_W)
             layout_add(a, &g->block, arena_printf(a, "%ssums", q->symbol), "real", size, CHUNK,
                        NODAL_CHANNELS * paths, NULL);
@@ -116,11 +101,7 @@ void nodal_layout(struct arena *a, struct nodal *g)
 
 void nodal_layout_name(struct arena *a, const struct schedule *schedule)
 {
-    const struct nodal_passes *all = schedule->own;
-    for (int i = 0; i < all->passes; i++) {
-        struct nodal *g = all->pass[i];
-        g->name = arena_printf(a, "%s_%s%s", schedule->demand->kernel->form->name, schedule->name,
-                               i ? "_back" : "");
-        g->block.name = arena_printf(a, "%s_block", g->name);
-    }
+    struct nodal *g = schedule->own;
+    g->name = arena_printf(a, "%s_%s", schedule->demand->kernel->form->name, schedule->name);
+    g->block.name = arena_printf(a, "%s_block", g->name);
 }

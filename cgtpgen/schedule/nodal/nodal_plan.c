@@ -1,13 +1,12 @@
 /* nodal_plan.c - see nodal_plan.h. */
 #include "schedule/nodal/nodal_plan.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     RESERVED = 1024, /* bytes that the device takes of each block's shared memory */
-    WARPS_MOST = 24, /* of a multiprocessor */
+    FIT_MOST = 3,    /* blocks of a multiprocessor */
     STAGES_MOST = 4,
     CELLS_MOST = 256,
     OTHER_REGISTERS = 64 /* places, the loop over tiles, an operand in its parts */
@@ -248,13 +247,13 @@ static int longest_first(const void *left, const void *right)
 }
 
 /* The longest first, each to the warp that has least to do; returns what one has to do at most. */
-static int deal_out(const struct nodal *g, int n, struct nodal_task *task)
+static int deal_out(int n, struct nodal_task *task)
 {
-    int load[NODAL_WARPS_MOST] = {0}, most = 0;
+    int load[NODAL_CHANNELS] = {0}, most = 0;
     qsort(task, (size_t)n, sizeof *task, longest_first);
     for (int i = 0; i < n; i++) {
         int warp = 0;
-        for (int k = 1; k < nodal_warps(g); k++)
+        for (int k = 1; k < NODAL_CHANNELS; k++)
             warp = load[k] < load[warp] ? k : warp;
         task[i].warp = warp;
         load[warp] += task[i].work;
@@ -289,9 +288,7 @@ static void find_registers(struct nodal *g)
     int operands = 0, outers = g->outers * nodal_tiles(g->dx) * nodal_blocks(g->dz) * 4 * words;
     for (int i = 0; i < g->operands; i++)
         operands += operand_parts(g, &g->operand[i]) * 4 * words;
-    operands /= nodal_splits(g) ? g->roles : 1;
-    const int several = operands > outers ? operands : outers;
-    g->registers = OTHER_REGISTERS * words + (g->roles > 1 ? several : operands + outers);
+    g->registers = OTHER_REGISTERS * words + operands + outers;
     g->more_registers = words == 1 ? operands : 0;
 }
 
@@ -299,7 +296,7 @@ static void find_registers(struct nodal *g)
 static void find_work(struct nodal *g, int node_work)
 {
     const double items = 16, product = g->keeps_parts ? 16 : 28, outer = 24, tile = 150;
-    double work = tile * g->roles + g->outers * nodal_tiles(g->dx) * nodal_blocks(g->dz) * outer;
+    double work = tile + g->outers * nodal_tiles(g->dx) * nodal_blocks(g->dz) * outer;
     for (int i = 0; i < g->products; i++)
         work += operand_parts(g, &g->operand[g->product[i].operand]) * product;
     g->work = (work / NODAL_ITEMS + node_work / items) * g->mul;
@@ -309,7 +306,7 @@ static void find_work(struct nodal *g, int node_work)
 static double cost_of(const struct nodal *g)
 {
     const double bytes_per_instruction = 6, few_warps = 8;
-    const int warps = g->fit * nodal_warps(g);
+    const int warps = g->fit * NODAL_CHANNELS;
     const double bytes = g->bytes / bytes_per_instruction * (1 + 1.0 / warps);
     const double work = g->work * (warps + few_warps) / warps, longer = work > bytes ? work : bytes;
     return longer + 0.4 * (work + bytes - longer);
@@ -319,7 +316,7 @@ static double cost_of(const struct nodal *g)
 static bool choose_stages(struct arena *a, struct nodal *g, int asked)
 {
     if (g->registers + (g->keeps_parts ? g->more_registers : 0) >
-        device_registers(g->device, g->fit * nodal_warps(g)))
+        device_registers(g->device, g->fit * NODAL_CHANNELS))
         return false;
     for (g->items = 2 * NODAL_ITEMS; g->items >= NODAL_ITEMS; g->items -= NODAL_ITEMS)
         for (g->stages = STAGES_MOST; g->stages > 1; g->stages--) {
@@ -331,21 +328,18 @@ static bool choose_stages(struct arena *a, struct nodal *g, int asked)
     return false;
 }
 
-/* One warp for a channel, where registers are enough, and as many blocks as fit: it was measured that two
- * warps, and more blocks whose warps make parts of matrices' elements again and again, take longer. */
+/* As many blocks as fit, with parts of matrices' elements in registers if possible: it was measured that more
+ * warps, which make these again and again, take longer. */
 static bool choose_blocks(struct arena *a, struct nodal *g, const struct schedule *s)
 {
     const int warps = knob_value(s, KNOB_WARPS), stages = knob_value(s, KNOB_STAGES);
-    const bool tiles = nodal_tiles(g->dx) == NODAL_ROLES_MOST && nodal_tiles(g->dz) == NODAL_ROLES_MOST;
-    const int roles = g->products && (g->outers || tiles) ? NODAL_ROLES_MOST : 1;
+    find_registers(g);
     for (int keeps = 1; keeps >= 0; keeps--)
-        for (g->roles = 1; g->roles <= roles; g->roles++)
-            for (g->fit = WARPS_MOST / nodal_warps(g); g->fit > 0; g->fit--) {
-                g->keeps_parts = keeps;
-                find_registers(g);
-                if ((!warps || warps == g->fit * nodal_warps(g)) && choose_stages(a, g, stages))
-                    return true;
-            }
+        for (g->fit = FIT_MOST; g->fit > 0; g->fit--) {
+            g->keeps_parts = keeps;
+            if ((!warps || warps == g->fit * NODAL_CHANNELS) && choose_stages(a, g, stages))
+                return true;
+        }
     return false;
 }
 
@@ -370,12 +364,14 @@ static const char *find_routes(struct arena *a, struct schedule *s)
     return NULL;
 }
 
-/* What computes the outputs of a demand; NULL: it does not fit. */
-static struct nodal *plan_pass(struct arena *a, const struct schedule *s, const struct demand *d)
+const char *nodal_plan(struct arena *a, struct schedule *s)
 {
-    const struct problem *p = d->plan->problem;
+    const struct problem *p = s->demand->plan->problem;
     struct nodal *g = NEW(a, struct nodal);
-    *g = (struct nodal){.demand = d,
+    const char *why = find_routes(a, s);
+    if (why)
+        return why;
+    *g = (struct nodal){.demand = s->demand,
                         .device = s->target->device,
                         .owner = p->spec->index[SLOT_Y],
                         .mul = p->x.segment[0].mul,
@@ -388,55 +384,10 @@ static struct nodal *plan_pass(struct arena *a, const struct schedule *s, const 
     find_tasks(a, g);
     find_bytes(g);
     if (!choose_blocks(a, g, s))
-        return NULL;
-    find_work(g, deal_out(g, g->makings, g->making) + deal_out(g, g->flows, g->flow));
-    return g;
-}
-
-/* The demand's outputs of z, or its others. */
-static const struct demand *part_of(struct arena *a, const struct demand *d, bool of_z)
-{
-    int *output = NEW_ARRAY(a, int, d->outputs + 1), n = 0;
-    bool *takes = NEW_ARRAY(a, bool, d->plan->problem->paths + 1);
-    for (int i = 0; i < d->plan->problem->paths; i++)
-        takes[i] = d->variant_of[i] >= 0;
-    for (int o = 0; o < d->outputs; o++)
-        if ((demand_output(d, o)->slot == SLOT_G) == of_z)
-            output[n++] = d->output[o];
-    return demand_build(d->codes, d->plan, d->kernel, n, output, takes);
-}
-
-static double cost_of_passes(const struct nodal_passes *all)
-{
-    double sum = 0;
-    for (int i = 0; i < all->passes; i++) {
-        if (!all->pass[i])
-            return HUGE_VAL;
-        sum += cost_of(all->pass[i]);
-    }
-    return sum;
-}
-
-const char *nodal_plan(struct arena *a, struct schedule *s)
-{
-    const struct demand *d = s->demand;
-    struct nodal_passes *all = NEW(a, struct nodal_passes), apart = {2, {NULL}};
-    const char *why = find_routes(a, s);
-    if (why)
-        return why;
-    *all = (struct nodal_passes){1, {plan_pass(a, s, d)}};
-    if (!all->pass[0] && demand_outputs_of(d, SLOT_G) && demand_outputs_of(d, SLOT_G) < d->outputs) {
-        for (int i = 0; i < 2; i++)
-            apart.pass[i] = plan_pass(a, s, part_of(a, d, i == 0));
-        *all = apart;
-    }
-    s->cost = cost_of_passes(all);
-    if (s->cost == HUGE_VAL)
         return "rows and matrices larger than shared memory, or than registers";
-    s->own = all;
-    for (int i = 0; i < all->passes; i++) {
-        const struct nodal *g = all->pass[i];
-        s->operations.fma += (double)(g->products + g->outers) * g->dx * g->dz * g->mul;
-    }
+    find_work(g, deal_out(g->makings, g->making) + deal_out(g->flows, g->flow));
+    s->own = g;
+    s->cost = cost_of(g);
+    s->operations.fma = (double)(g->products + g->outers) * g->dx * g->dz * g->mul;
     return NULL;
 }

@@ -22,8 +22,7 @@ enum {
     NODAL_CHANNELS = 8, /* of a block, one for each of its warps */
     NODAL_ITEMS = 8,    /* that are multiplied at a time */
     NODAL_LANES = 32,
-    NODAL_ROLES_MOST = 2,
-    NODAL_WARPS_MOST = NODAL_ROLES_MOST * NODAL_CHANNELS,
+    NODAL_THREADS = NODAL_CHANNELS * NODAL_LANES,
     NODAL_CELLS = NODAL_LANES / NODAL_CHANNELS, /* that a warp works on at a time */
     NODAL_PAD = 4,       /* elements behind a row's part and a matrix's row, the first of which is zero */
     NODAL_SIDE_MOST = 32 /* components of x and of z: tensor cores are to add up no more */
@@ -76,8 +75,8 @@ struct nodal_share {
 };
 
 struct nodal {
-    const char *name;            /* kernel, schedule and pass; what its device code is called */
-    const struct demand *demand; /* what of the schedule's it computes */
+    const char *name; /* kernel and schedule; what its device code is called */
+    const struct demand *demand;
     const struct device *device;
     enum index_kind owner; /* of y: sender or receiver */
     int mul, dx, dz, dy;   /* channels of all segments; components of a channel in all of them */
@@ -92,9 +91,8 @@ struct nodal {
     struct nodal_product *product;
     struct nodal_outer *outer;
     struct nodal_share *share;
-    int roles;       /* warps of a channel: one for all; one that multiplies and one that sums; a tile each */
-    int fit, stages; /* blocks of a multiprocessor; of a ring of tiles */
-    int items;       /* of a tile: NODAL_ITEMS, or twice as many */
+    int fit, stages;  /* blocks of a multiprocessor; of a ring of tiles */
+    int items;        /* of a tile: NODAL_ITEMS, or twice as many */
     bool keeps_parts; /* of matrices' elements, in registers */
     int registers;    /* that a thread needs, but for those parts; and for them */
     int more_registers;
@@ -103,22 +101,6 @@ struct nodal {
     struct layout out;   /* what they become */
     struct layout block; /* shared memory */
 };
-
-/* What a schedule has of its own: kernels, each of some outputs of its demand. Outputs of z apart from the
- * others read rows twice, and need fewer registers. */
-enum { NODAL_PASSES_MOST = 2 };
-
-struct nodal_passes {
-    int passes;
-    struct nodal *pass[NODAL_PASSES_MOST];
-};
-
-/* Have a channel's warps a tile of results each, as there is nothing to sum? */
-bool nodal_splits(const struct nodal *);
-
-/* Warps of a block, threads. */
-int nodal_warps(const struct nodal *);
-int nodal_threads(const struct nodal *);
 
 /* Components of all segments before this one. */
 int nodal_before(const struct irreps *, int segment);
