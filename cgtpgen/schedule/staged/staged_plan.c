@@ -82,20 +82,21 @@ const char *staged_refuses_path(const struct target *target, const struct demand
 /* Is output number o of the demand made of elements that each belong to one channel of A, which are divided
  * among warps, by all paths that are not computed by passes? Then these are the only ones that lead to their
  * segments of z. */
-static bool is_apart(const struct staged *g, int o)
+static bool is_apart(struct arena *a, const struct staged *g, int o)
 {
     const struct demand *d = g->demand;
     const struct problem *p = d->plan->problem;
     const enum slot slot = demand_operand(d, o)->slot;
+    bool *met = NEW_ARRAY(a, bool, p->z.n + 1); /* segments of z */
     for (int i = 0; i < p->paths; i++) {
         const struct path_plan *e = &d->plan->path[i];
         if (!g->others[i])
             continue;
         if (path_channels_a(e) == 1 || (slot != e->a && (slot != SLOT_G || e->contracted || !e->strided)))
             return false;
-        for (int other = 0; other < i && slot == SLOT_G; other++)
-            if (g->others[other] && p->path[other].z == p->path[i].z)
-                return false;
+        if (slot == SLOT_G && met[p->path[i].z])
+            return false;
+        met[p->path[i].z] = true;
     }
     return true;
 }
@@ -112,7 +113,7 @@ static void find_divisible(struct arena *a, struct staged *g)
     g->divisible = others > 1;
     for (int o = 0; o < d->outputs; o++) {
         g->divisible &= demand_operand(d, o)->slot == SLOT_W || demand_operand(d, o)->index != INDEX_SHARED;
-        g->apart[o] = is_apart(g, o);
+        g->apart[o] = is_apart(a, g, o);
     }
 }
 
