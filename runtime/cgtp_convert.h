@@ -35,6 +35,7 @@ cgtp_convert_kernel(const int64_t rows, const int64_t n, const From *from, const
     const int64_t first = cgtp_block() * (int64_t)CGTP_CONVERT_BLOCK + cgtp_thread(), turns = (n + 1) / 2;
     const bool pairs = rows == 1 || n % 2 == 0; /* begin at even elements of both */
     cgtp_launch_next();
+    cgtp_launch_wait();
     for (int64_t i = first; i < rows * turns; i += (int64_t)cgtp_blocks() * CGTP_CONVERT_BLOCK) {
         const int64_t row = rows == 1 ? 0 : i / turns, at = 2 * (i - row * turns);
         const From *const r = from + row * from_stride + at;
@@ -63,8 +64,8 @@ static inline cgtp_status cgtp_convert(int64_t rows, int64_t n, const From *from
     }
     const int64_t each = 2 * CGTP_CONVERT_BLOCK * CGTP_CONVERT_TURNS, blocks = rows * n / each + 1;
     const int64_t fit = cgtp_multiprocessors() * (int64_t)8;
-    return cgtp_launch(cgtp_convert_kernel<From, To>, blocks < fit ? blocks : fit, CGTP_CONVERT_BLOCK, 0, stream, rows, n,
-                       from, from_stride, to, to_stride);
+    return cgtp_launch_early(cgtp_convert_kernel<From, To>, blocks < fit ? blocks : fit, CGTP_CONVERT_BLOCK, 0, stream,
+                             rows, n, from, from_stride, to, to_stride);
 }
 
 } // namespace

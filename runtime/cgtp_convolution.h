@@ -153,10 +153,10 @@ template <typename Stage, int stages> struct cgtp_ring {
     {
     }
 
-    CGTP_MEMBER void advance(void)
+    CGTP_MEMBER cgtp_address after(cgtp_address stage) const
     {
         constexpr int bytes = (int)sizeof(Stage);
-        next = next - first == (stages - 1) * bytes ? first : next + bytes;
+        return stage - first == (stages - 1) * bytes ? first : stage + bytes;
     }
 
     CGTP_MEMBER Stage &lanes_own(int lane) const
@@ -174,21 +174,39 @@ template <typename Stage, int stages> struct cgtp_ring {
                 load(i, lanes_own(lane), lane);
             }
             cgtp_copies_commit();
-            advance();
+            next = after(next);
         }
     }
 
-    /* The stage of edge `number`, once its copies have landed. Starts those of a later edge, into the stage
-     * that the edge before had. */
-    template <typename Load> CGTP_MEMBER const Stage &turn(int number, int count, int lane, Load &load)
+    /* The stage of the next edge, once its copies have landed. */
+    CGTP_MEMBER const Stage &wait(void) const
     {
         cgtp_copies_wait<stages - 2>();
         cgtp_sync_warp();
+        return *(const Stage *)cgtp_pointer(after(next));
+    }
+
+    /* Until then: the stage that the edge before had. */
+    CGTP_MEMBER const Stage &before(void) const
+    {
+        return *(const Stage *)cgtp_pointer(next);
+    }
+
+    /* While edge `number` is worked on: starts the copies of a later edge, into the stage that the edge before had. */
+    template <typename Load> CGTP_MEMBER void load_ahead(int number, int count, int lane, Load &load)
+    {
         if (number + stages - 1 < count)
             load(number + stages - 1, lanes_own(lane), lane);
         cgtp_copies_commit();
-        advance();
-        return *(const Stage *)cgtp_pointer(next);
+        next = after(next);
+    }
+
+    /* Both, one after the other. */
+    template <typename Load> CGTP_MEMBER const Stage &turn(int number, int count, int lane, Load &load)
+    {
+        const Stage &at = wait();
+        load_ahead(number, count, lane, load);
+        return at;
     }
 };
 

@@ -113,6 +113,7 @@ CGTP_KERNEL(CGTP_CLEAR_BLOCK, 4) cgtp_clear_kernel(const cgtp_areas<n, strided> 
     const int64_t first = cgtp_block() * (int64_t)CGTP_CLEAR_BLOCK + cgtp_thread();
     const int64_t step = (int64_t)cgtp_blocks() * CGTP_CLEAR_BLOCK;
     cgtp_launch_next();
+    cgtp_launch_wait();
     CGTP_UNROLL
     for (int a = 0; a < n; a++) {
         const cgtp_cleared &q = areas.area[a];
@@ -142,8 +143,8 @@ static inline cgtp_status cgtp_clear(const cgtp_areas<n, strided> &areas, cgtp_s
     const int64_t each = CGTP_CLEAR_BLOCK * CGTP_CLEAR_CHUNKS * 16, fit = cgtp_multiprocessors() * (int64_t)8;
     const int64_t blocks = (int64_t)(most / (size_t)each) + 1;
     return most == 0 ? CGTP_OK
-                     : cgtp_launch(cgtp_clear_kernel<n, strided>, blocks < fit ? blocks : fit, CGTP_CLEAR_BLOCK, 0,
-                                   stream, areas);
+                     : cgtp_launch_early(cgtp_clear_kernel<n, strided>, blocks < fit ? blocks : fit, CGTP_CLEAR_BLOCK,
+                                         0, stream, areas);
 }
 
 /* Zeros in the arrays from number `first` on: outputs that sum over no items. */

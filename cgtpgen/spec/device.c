@@ -24,7 +24,7 @@ static const struct knob_range cuda_knobs[] = {
 };
 
 /* Measured on an H200, and taken for all, as is code_bytes. */
-static const struct occupancy cuda_occupancy[] = {{16, 1.22}, {12, 1.22}, {8, 1.0}};
+static const struct occupancy cuda_occupancy[] = {{16, 1.16}, {12, 1.16}, {8, 1.0}};
 
 #define CUDA_OF_ALL                                                                                          \
     .backend = "cuda", .lanes = 32, .registers = 1 << 16, .registers_most = 255, .code_bytes = KIB(128),     \

@@ -32,7 +32,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 12 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 13 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -549,6 +549,11 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
         auto gy_row = [&](int i) { return l.gy_ + (first + begin + i) * 16; };
         cgtp_reduce_across_warps<16, 2, CGTP_STORE, 16>(gy_row, sums.gy_[(unsigned)begin % 16][0], items);
     };
+    /* Brings gradients of x from the staging buffer to their rows. */
+    auto put_x = [&](int number) {
+        cgtp_write_segments<set_0_x, CGTP_STORE>(l.gx_edges + (first + number) * (int64_t)1152, channel_block,
+            lane, own.staging.edge.gx_s0, own.staging.edge.gx_s1, own.staging.edge.gx_s2);
+    };
     ring.fill(count, load);
     tiles.commit(prologue, number);
     CGTP_LOOP
@@ -563,8 +568,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
         cgtp_scale_segments<set_0_z>(gz_);
         CGTP_LOOP
         for (; done < end; done++) {
-            const stage_0 &at = ring.turn(done, count, lane, load);
-            const int64_t edge = first + done;
+            const stage_0 &at = ring.wait();
             real *const gw_base = cgtp_opaque_global(l.gw_ + first * 2176 + channel_block * 64 + lane * 2);
             real *const gw_out = cgtp_nth_row(gw_base, done, 2176);
             real x_s0[2], x_s1[6], x_s2[10], y_[16];
@@ -609,6 +613,11 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
             /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form * {K2_7, K3_14, K2_7, K3_14, K2_7} */
             uvu_2_2_2(x_s2, y_ + 4, at.w_p12 + lane * 2, gz_ + 88, gx_s2, gy_ + 4,
                 cgtp_outgoing<2>(gw_out + 1536));
+            if (done) {
+                put_x(done - 1);
+                cgtp_sync_warp(); /* its stage and the buffer are free */
+            }
+            ring.load_ahead(done, count, lane, load);
             /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form */
             uvu_0_3_3(x_s0, y_ + 9, at.w_p13 + lane * 2, gz_ + 98, gx_s0, gy_ + 9,
                 cgtp_outgoing<2>(gw_out + 1664));
@@ -628,10 +637,11 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 reduce(done - 7, 8);
             cgtp_store_lanes(lane, own.staging.edge.gx_s0, gx_s0, own.staging.edge.gx_s1, gx_s1,
                 own.staging.edge.gx_s2, gx_s2);
-            cgtp_sync_warp();
-            cgtp_write_segments<set_0_x, CGTP_STORE>(l.gx_edges + edge * (int64_t)1152, channel_block, lane,
-                own.staging.edge.gx_s0, own.staging.edge.gx_s1, own.staging.edge.gx_s2);
         }
+    }
+    if (done) {
+        cgtp_sync_warp();
+        put_x(done - 1);
     }
     if ((unsigned)done % 8)
         reduce(done - (int)((unsigned)done % 8), (int)((unsigned)done % 8));

@@ -37,7 +37,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 12 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 13 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -455,8 +455,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         cgtp_scale_segments<set_0_z>(gz_);
         CGTP_LOOP
         for (; done < end; done++) {
-            const stage_0 &at = ring.turn(done, count, lane, load);
-            const int64_t edge = first + done;
+            const stage_0 &at = ring.wait();
             real *const d_w_out = cgtp_nth_row(d_w_base, done, 2176);
             real x_s0[1], x_s1[3], y_[16], ax_s0[1], ax_s1[3], by_[16];
             cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1);
@@ -489,6 +488,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
              * {K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2} */
             uvu_1_2_3(x_s1, y_ + 4, at.w_p14[lane], gz_ + 21, ax_s1, by_ + 4, at.cw_p14[lane], d_gz_ + 21,
                 d_x_s1, d_y_ + 4, cgtp_outgoing<1>(d_w_out + 1792));
+            ring.load_ahead(done, count, lane, load);
             /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form */
             uvu_0_3_3(x_s0, y_ + 9, at.w_p13[lane], gz_ + 28, ax_s0, by_ + 9, at.cw_p13[lane], d_gz_ + 28,
                 d_x_s0, d_y_ + 9, cgtp_outgoing<1>(d_w_out + 1664));
@@ -501,8 +501,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
                 reduce(done - 7, 8);
             cgtp_store_lanes(lane, own.staging.edge.d_x_s0, d_x_s0, own.staging.edge.d_x_s1, d_x_s1);
             cgtp_sync_warp();
-            cgtp_write_segments<set_0_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)1152, channel_block, lane,
-                own.staging.edge.d_x_s0, own.staging.edge.d_x_s1);
+            cgtp_write_segments<set_0_x, CGTP_STORE>(l.d_x_edges + (first + done) * (int64_t)1152,
+                channel_block, lane, own.staging.edge.d_x_s0, own.staging.edge.d_x_s1);
         }
         if (cgtp_hand_over<4>(tiles, graph, tile, node, count,
             {l.flag_double_backward_convolution, l.partial_double_backward_convolution,
@@ -861,8 +861,7 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
         cgtp_scale_segments<set_1_z>(gz_);
         CGTP_LOOP
         for (; done < end; done++) {
-            const stage_1 &at = ring.turn(done, count, lane, load);
-            const int64_t edge = first + done;
+            const stage_1 &at = ring.wait();
             real *const d_w_out = cgtp_nth_row(d_w_base, done, 2176);
             real x_s2[5], y_[16], ax_s2[5], by_[16];
             cgtp_load_lanes(lane, x_s2, at.x_s2);
@@ -886,6 +885,7 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
             /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form * {K2_7, K3_14, K2_7, K3_14, K2_7} */
             uvu_2_2_2(x_s2, y_ + 4, at.w_p12[lane], gz_ + 16, ax_s2, by_ + 4, at.cw_p12[lane], d_gz_ + 16,
                 d_x_s2, d_y_ + 4, cgtp_outgoing<1>(d_w_out + 1536));
+            ring.load_ahead(done, count, lane, load);
             /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C = form * {K1_70, K1_7, K1_70} */
             uvu_2_3_1(x_s2, y_ + 9, at.w_p7[lane], gz_ + 21, ax_s2, by_ + 9, at.cw_p7[lane], d_gz_ + 21,
                 d_x_s2, d_y_ + 9, cgtp_outgoing<1>(d_w_out + 896));
@@ -898,8 +898,8 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
                 reduce(done - 7, 8);
             cgtp_store_lanes(lane, own.staging.edge.d_x_s2, d_x_s2);
             cgtp_sync_warp();
-            cgtp_write_segments<set_1_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)1152, channel_block, lane,
-                own.staging.edge.d_x_s2);
+            cgtp_write_segments<set_1_x, CGTP_STORE>(l.d_x_edges + (first + done) * (int64_t)1152,
+                channel_block, lane, own.staging.edge.d_x_s2);
         }
         if (cgtp_hand_over<4>(tiles, graph, tile, node, count,
             {l.flag_double_backward_convolution, l.partial_double_backward_convolution,

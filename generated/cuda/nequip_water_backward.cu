@@ -31,7 +31,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 12 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 13 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -179,6 +179,12 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
         cgtp_copy_lanes_row(to.y_, y_base.nth(edge, 4), lane, stream);
         cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row(w_base, edge, 320), lane, stream);
     };
+    /* Brings gradients of x from the staging buffer to their rows. */
+    auto put_x = [&](int number) {
+        cgtp_write_segments<set_0_x, CGTP_STORE>(l.gx_edges + (first + number) * (int64_t)256, channel_block,
+            lane, own.staging.edge.gx_s0, own.staging.edge.gx_s1, own.staging.edge.gx_s2,
+            own.staging.edge.gx_s3);
+    };
     ring.fill(count, load);
     tiles.commit(prologue, number);
     CGTP_LOOP
@@ -193,7 +199,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
         cgtp_scale_segments<set_0_z>(gz_);
         CGTP_LOOP
         for (; done < end; done++) {
-            const stage_0 &at = ring.turn(done, count, lane, load);
+            const stage_0 &at = ring.wait();
             const int64_t edge = first + done;
             real *const gw_out = cgtp_nth_row(gw_base, done, 320);
             real x_s0[1], x_s1[1], x_s2[3], x_s3[3], y_[4];
@@ -215,6 +221,11 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
             uvu_0_1_1(x_s1, y_ + 1, at.w_p3[lane], gz_ + 11, gx_s1, gy_ + 1, cgtp_outgoing<1>(gw_out + 96));
             /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C = form * {K1_3} */
             uvu_1_1_0(x_s2, y_ + 1, at.w_p5[lane], gz_ + 14, gx_s2, gy_ + 1, cgtp_outgoing<1>(gw_out + 160));
+            if (done) {
+                put_x(done - 1);
+                cgtp_sync_warp(); /* its stage and the buffer are free */
+            }
+            ring.load_ahead(done, count, lane, load);
             /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form * {K1_2 x3} */
             uvu_1_1_1(x_s2, y_ + 1, at.w_p6[lane], gz_ + 15, gx_s2, gy_ + 1, cgtp_outgoing<1>(gw_out + 192));
             /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C = form * {K1_3} */
@@ -224,11 +235,11 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
             cgtp_reduce_lanes<4, CGTP_STORE>(l.gy_ + edge * 4, gy_);
             cgtp_store_lanes(lane, own.staging.edge.gx_s0, gx_s0, own.staging.edge.gx_s1, gx_s1,
                 own.staging.edge.gx_s2, gx_s2, own.staging.edge.gx_s3, gx_s3);
-            cgtp_sync_warp();
-            cgtp_write_segments<set_0_x, CGTP_STORE>(l.gx_edges + edge * (int64_t)256, channel_block, lane,
-                own.staging.edge.gx_s0, own.staging.edge.gx_s1, own.staging.edge.gx_s2,
-                own.staging.edge.gx_s3);
         }
+    }
+    if (done) {
+        cgtp_sync_warp();
+        put_x(done - 1);
     }
 }
 

@@ -32,7 +32,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 12 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 13 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -229,7 +229,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         cgtp_scale_segments<set_0_z>(gz_);
         CGTP_LOOP
         for (; done < end; done++) {
-            const stage_0 &at = ring.turn(done, count, lane, load);
+            const stage_0 &at = ring.wait();
             const int64_t edge = first + done;
             real *const d_w_out = cgtp_nth_row(d_w_base, done, 320);
             real x_s0[1], x_s1[1], x_s2[3], x_s3[3], y_[4], ax_s0[1], ax_s1[1], ax_s2[3], ax_s3[3], by_[4];
@@ -260,6 +260,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C = form * {K1_3} */
             uvu_1_1_0(x_s2, y_ + 1, at.w_p5[lane], gz_ + 14, ax_s2, by_ + 1, at.cw_p5[lane], d_gz_ + 14,
                 d_x_s2, d_y_ + 1, cgtp_outgoing<1>(d_w_out + 160));
+            ring.load_ahead(done, count, lane, load);
             /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form * {K1_2 x3} */
             uvu_1_1_1(x_s2, y_ + 1, at.w_p6[lane], gz_ + 15, ax_s2, by_ + 1, at.cw_p6[lane], d_gz_ + 15,
                 d_x_s2, d_y_ + 1, cgtp_outgoing<1>(d_w_out + 192));
@@ -273,9 +274,9 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             cgtp_store_lanes(lane, own.staging.edge.d_x_s0, d_x_s0, own.staging.edge.d_x_s1, d_x_s1,
                 own.staging.edge.d_x_s2, d_x_s2, own.staging.edge.d_x_s3, d_x_s3);
             cgtp_sync_warp();
-            cgtp_write_segments<set_0_x, CGTP_STORE>(l.d_x_edges + edge * (int64_t)256, channel_block, lane,
-                own.staging.edge.d_x_s0, own.staging.edge.d_x_s1, own.staging.edge.d_x_s2,
-                own.staging.edge.d_x_s3);
+            cgtp_write_segments<set_0_x, CGTP_STORE>(l.d_x_edges + (first + done) * (int64_t)256,
+                channel_block, lane, own.staging.edge.d_x_s0, own.staging.edge.d_x_s1,
+                own.staging.edge.d_x_s2, own.staging.edge.d_x_s3);
         }
         if (cgtp_hand_over<1>(tiles, graph, tile, node, count,
             {l.flag_double_backward_convolution, l.partial_double_backward_convolution,

@@ -246,27 +246,64 @@ static void lanes(struct conv *c, const struct operand *o, const char *from, boo
     }
 }
 
-/* Gradients of x: through the staging buffer to the row of the sender or of the edge. */
+/* From the staging buffer to the rows of the edge `number` of the tile or, whose stage is `from`, of its
+ * sender. */
+static void emit_x_rows(struct conv *c, const char *number, const char *from)
+{
+    struct source *w = c->w;
+    int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_X, true, output);
+    for (int i = 0; i < n; i++) {
+        const char *name = conv_name(w, true, output[i]);
+        if (own(w)->edge_buffer)
+            line(c->o,
+                 "cgtp_write_segments<set_%d_%s, CGTP_STORE>(l.%sedges + (first + %s) * (int64_t)%d, "
+                 "channel_block, lane%s);",
+                 c->label, conv_x_out(c), name, number, own(w)->edge_row,
+                 x_fields(c, "own.staging.edge", name));
+        else
+            line(c->o,
+                 "cgtp_write_segments<set_%d_x, CGTP_ADD>(l.%s + %s.sender * %s, channel_block, lane%s);",
+                 c->label, name, from, source_stride(w, kernel_output(w->demand->kernel, output[i])),
+                 x_fields(c, "own.staging.edge", name));
+    }
+}
+
+/* Do gradients of x leave while the next edge is worked on? Not where sums of a receiver go through the
+ * staging buffer as well. */
+static bool puts_x_later(const struct conv *c)
+{
+    return own(c->w)->b_outputs && !own(c->w)->g_outputs;
+}
+
+void conv_put_x(struct conv *c)
+{
+    if (!puts_x_later(c))
+        return;
+    line(c->o, "/* Brings gradients of x from the staging buffer to their rows. */");
+    if (own(c->w)->edge_buffer)
+        line(c->o, "auto put_x = [&](int number) {");
+    else
+        line(c->o, "auto put_x = [&](const stage_%d &from) {", c->label);
+    emit_x_rows(c, "number", "from");
+    line(c->o, "};");
+}
+
+/* Those of the edge before. */
+static void emit_put_x(struct conv *c)
+{
+    line(c->o, "put_x(%s);", own(c->w)->edge_buffer ? "done - 1" : "ring.before()");
+}
+
+/* Gradients of x: to the staging buffer, which the edge before has left. */
 static void emit_x_outputs(struct conv *c)
 {
     struct source *w = c->w;
     int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_X, true, output);
     for (int i = 0; i < n; i++)
         lanes(c, kernel_output(w->demand->kernel, output[i]), "own.staging.edge", true);
-    if (n)
+    if (n && !puts_x_later(c)) {
         line(c->o, "cgtp_sync_warp();");
-    for (int i = 0; i < n; i++) {
-        const char *name = conv_name(w, true, output[i]);
-        if (own(w)->edge_buffer)
-            line(c->o,
-                 "cgtp_write_segments<set_%d_%s, CGTP_STORE>(l.%sedges + edge * (int64_t)%d, "
-                 "channel_block, lane%s);",
-                 c->label, conv_x_out(c), name, own(w)->edge_row, x_fields(c, "own.staging.edge", name));
-        else
-            line(c->o,
-                 "cgtp_write_segments<set_%d_x, CGTP_ADD>(l.%s + at.sender * %s, channel_block, lane%s);",
-                 c->label, name, source_stride(w, kernel_output(w->demand->kernel, output[i])),
-                 x_fields(c, "own.staging.edge", name));
+        emit_x_rows(c, "done", "at");
     }
 }
 
@@ -349,13 +386,39 @@ static void emit_carry(struct conv *c)
     line(c->o, "}");
 }
 
+/* The path in the middle of an edge's work. */
+static int middle_path(const struct conv *c)
+{
+    int work = 0, until = 0, i = 0;
+    for (int k = 0; k < c->s->paths; k++)
+        work += code_instructions(own(c->w)->code[c->s->path[k]]->channel);
+    while ((until += code_instructions(own(c->w)->code[c->s->path[i]]->channel)) * 2 < work)
+        i++;
+    return i;
+}
+
+/* In the middle of an edge's work: gradients of x of the edge before leave, and copies for a later one start.
+ * At the edge's beginning a warp waits for those that it needs, and the more it has to wait for at once, the
+ * less another's work is enough to wait by. */
+static void emit_middle(struct conv *c)
+{
+    if (puts_x_later(c)) {
+        line(c->o, "if (done) {");
+        emit_put_x(c);
+        line(c->o, "cgtp_sync_warp(); /* its stage and the buffer are free */");
+        line(c->o, "}");
+    }
+    line(c->o, "ring.load_ahead(done, count, lane, load);");
+}
+
 void conv_edges(struct conv *c)
 {
     struct source *w = c->w;
+    const int middle = middle_path(c);
     line(c->o, "CGTP_LOOP");
     line(c->o, "for (; done < end; done++) {");
-    line(c->o, "const stage_%d &at = ring.turn(done, count, lane, load);", c->label);
-    if (own(w)->edge_buffer || (!own(w)->orders && own(w)->a_outputs && !own(w)->reduces))
+    line(c->o, "const stage_%d &at = ring.wait();", c->label);
+    if (!own(w)->orders && own(w)->a_outputs && !own(w)->reduces)
         line(c->o, "const int64_t edge = first + done;");
     emit_w_outputs(c);
     emit_edge_inputs(c);
@@ -364,6 +427,8 @@ void conv_edges(struct conv *c)
         const struct device_path path = conv_path(c, i);
         device_path_comment(&path);
         device_path_call(&path);
+        if (i == middle)
+            emit_middle(c);
     }
     emit_carry(c);
     emit_y_outputs(c);
@@ -371,9 +436,16 @@ void conv_edges(struct conv *c)
     line(c->o, "}");
 }
 
-/* After the last edge: the items that no full turn of the warp group has taken. */
+/* After the last edge: what is left of it, and the items that no full turn of the warp, of the warp group has
+ * taken. */
 void conv_end_edges(struct conv *c)
 {
+    if (puts_x_later(c)) {
+        line(c->o, "if (done) {");
+        line(c->o, "cgtp_sync_warp();");
+        emit_put_x(c);
+        line(c->o, "}");
+    }
     if (!own(c->w)->reduces)
         return;
     line(c->o, "if ((unsigned)done %% %d)", REDUCE_ITEMS);

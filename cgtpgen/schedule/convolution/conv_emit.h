@@ -79,6 +79,9 @@ void conv_rows(struct conv *);
 void conv_load(struct conv *);
 void conv_reduce(struct conv *);
 
+/* The function `put_x`, which brings gradients of x of the edge before to their rows, if they leave later. */
+void conv_put_x(struct conv *);
+
 /* The numbers of a kernel input in the current edge's stage, as a C expression: a path's weights, a segment
  * of x, or (number 0) y. */
 const char *conv_in_stage(const struct conv *, int input, int number);

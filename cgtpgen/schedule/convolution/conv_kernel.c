@@ -298,6 +298,8 @@ static void emit_set(struct conv *c)
     conv_load(c);
     if (g->reduces)
         conv_reduce(c);
+    if (g->b_outputs)
+        conv_put_x(c);
     line(o, "ring.fill(count, load);");
     line(o, "tiles.commit(prologue, number);");
     line(o, "CGTP_LOOP");
