@@ -48,6 +48,12 @@ static const char *weights_of(const struct staged_path *q, const char *row, cons
                         staged_row_number(q, q->piece->from), q->m, channel);
 }
 
+/* Whether a gradient of weights is added to what items before have made: those of a node, or of all. */
+static bool weights_go_on(const struct staged_writer *c, int o)
+{
+    return c->g->owned[o] || demand_operand(c->w->demand, o)->index == INDEX_SHARED;
+}
+
 /* The products of the weights of some turns of the loop, or gradients of theirs. All are loaded before any is
  * stored: the compiler does not know that they are others. */
 static void emit_turns(const struct staged_path *q, const struct row_loop *loop, int turns)
@@ -79,7 +85,7 @@ static void emit_turns(const struct staged_path *q, const struct row_loop *loop,
         int o = 0;
         while (d->output[o] != g->output)
             o++;
-        const bool sums = demand_operand(d, o)->index == INDEX_SHARED;
+        const bool sums = weights_go_on(c, o);
         line(c->o, "real %sf[%d]%s;", name, turns * v, sums ? "" : " = {0}");
         for (int k = 0; k < turns && sums; k++)
             line(c->o, "cgtp_load<%d>(%s, %s);", v, of_turn(q, name, k, v),
@@ -231,7 +237,7 @@ static void store_weights(const struct staged_path *q)
     for (int o = 0; o < d->outputs && q->path->weighted; o++)
         if (demand_output(d, o)->slot == SLOT_W)
             line(c->o, "%s %s %sv[0];", staged_weight(q, staged_output(c, o)),
-                 demand_operand(d, o)->index == INDEX_SHARED ? "+=" : "=", demand_output(d, o)->symbol);
+                 weights_go_on(c, o) ? "+=" : "=", demand_output(d, o)->symbol);
 }
 
 /* All that the path does for the lane's channel of x. */
