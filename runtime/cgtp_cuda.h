@@ -128,25 +128,11 @@ CGTP_DEVICE int cgtp_bits(unsigned bits)
 
 /* ---- products of matrices by a warp ---- */
 
-/* The TF32 number next to the value: what tensor cores take of a float, its sign, exponent and 10 bits. */
+/* The TF32 number next to the value, ties away from zero: what tensor cores take of a float, its sign, exponent and 10 bits.
+ * Infinity stays; some NaNs become zero. Two instructions, where the conversion is four on sm_90. */
 CGTP_DEVICE float cgtp_tf32(float value)
 {
-    unsigned bits;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
-    return __uint_as_float(bits);
-}
-
-/* A finite number of which tensor cores take the TF32 number next to the value: they ignore the rest, of which this
- * leaves something. NaN becomes zero. One instruction, where the conversion is four on sm_90. */
-CGTP_DEVICE float cgtp_tf32_ahead(float value)
-{
-    return __uint_as_float(__float_as_uint(value) + 0x1000);
-}
-
-/* The same of a number or infinity, in two instructions; of NaN it may be anything. */
-CGTP_DEVICE float cgtp_tf32_near(float value)
-{
-    return __uint_as_float((__float_as_uint(value) + 0x1000) & 0xffffe000u);
+    return __uint_as_float((__float_as_uint(value) + 0x1000) & 0xffffe000);
 }
 
 /* d += a b, where a is 16 by 8, b 8 by 8 and d 16 by 8; of floats of a and b what TF32 has counts. Lane 4 r + c has a[0] of
@@ -514,6 +500,13 @@ CGTP_DEVICE void cgtp_launch_wait(void)
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
+}
+
+/* Instead of that, where a kernel touches nothing that the kernels before it on the stream write, from the last one on that
+ * has waited, and writes nothing that they read: it runs beside them. Each thread waits before it ends, so that whoever
+ * waits for this kernel has waited for those. */
+CGTP_DEVICE void cgtp_launch_beside(void)
+{
 }
 
 /* ---- launches, on the host ---- */

@@ -2,9 +2,8 @@
 /* cgtp_gemm.h - products with matrices of weights that all items share, on tensor cores: a warp takes 16 items, or 16
  * channels of x, at a time. Included after cgtp_cuda.h.
  *
- * The left operand is made in registers, by the lanes that hold it; the right one is read where it stands. Rows of
- * items are in shared memory, `pitch` elements apart: four more than a multiple of eight, so that lanes of eight items
- * and four channels meet in no bank.
+ * The left operand is made in registers, by the lanes that hold it; the right one is read as lanes hold it. Rows of
+ * items are in shared memory, `pitch` elements apart, so that lanes that read several rows meet in no bank.
  */
 #ifndef CGTP_GEMM_H
 #define CGTP_GEMM_H
@@ -39,30 +38,44 @@ CGTP_DEVICE int cgtp_gemm_sum_column(int i)
     return cgtp_lane() % 4 * 2 + i % 2;
 }
 
-/* Elements of an operand. A float is the sum of two TF32 numbers but for 2^-23 of it; infinity or NaN is the first. */
+/* What is summed over may come in any order, the same on both sides. Where it is channels, the lane has two that are
+ * neighbours, this one and the next: numbers 0, 1 and 2, 3 on the left, as in the product; 0 and 1 on the right. */
+CGTP_DEVICE int cgtp_gemm_pair(void)
+{
+    return cgtp_lane() % 4 * 2;
+}
+
+/* Elements of an operand. A float is the sum of two TF32 numbers but for 2^-23 of it, of which tensor cores themselves
+ * take what there is room for of the second. */
 template <int n, typename T> struct cgtp_operand;
 template <int n> struct cgtp_operand<n, float> {
     float high[n], low[n];
     CGTP_MEMBER void set(int i, float value)
     {
         high[i] = cgtp_tf32(value);
-        low[i] = cgtp_tf32_ahead(value - high[i]);
-    }
-    /* In half of the instructions; the sum is right but for 2^-22, and infinity becomes NaN. */
-    CGTP_MEMBER void set_quickly(int i, float value)
-    {
-        high[i] = cgtp_tf32_near(value);
         low[i] = value - high[i];
     }
-    CGTP_MEMBER void set_parts(int i, const float *parts)
+    /* As numbers of a piece, of one or two words an element: both elements, or the high parts of both and the low ones. */
+    template <int words> CGTP_MEMBER void set_piece(const float *piece)
     {
-        const float2 both = *(const float2 *)parts;
-        high[i] = both.x;
-        low[i] = both.y;
+        CGTP_UNROLL
+        for (int i = 0; i < n; i++) {
+            if constexpr (words == 2) {
+                high[i] = piece[i];
+                low[i] = piece[n + i];
+            } else {
+                set(i, piece[i]);
+            }
+        }
     }
-    CGTP_MEMBER void put_parts(int i, float *parts) const
+    template <int words> CGTP_MEMBER void put_piece(float *piece) const
     {
-        *(float2 *)parts = make_float2(high[i], low[i]);
+        CGTP_UNROLL
+        for (int i = 0; i < n; i++) {
+            piece[i] = words == 2 ? high[i] : high[i] + low[i];
+            if constexpr (words == 2)
+                piece[n + i] = low[i];
+        }
     }
 };
 template <int n> struct cgtp_operand<n, double> {
@@ -71,18 +84,17 @@ template <int n> struct cgtp_operand<n, double> {
     {
         value[i] = v;
     }
-    CGTP_MEMBER void set_quickly(int i, double v)
+    template <int words> CGTP_MEMBER void set_piece(const double *piece)
     {
-        value[i] = v;
+        CGTP_UNROLL
+        for (int i = 0; i < n; i++)
+            value[i] = piece[i];
     }
-    CGTP_MEMBER void set_parts(int i, const double *parts)
+    template <int words> CGTP_MEMBER void put_piece(double *piece) const
     {
-        value[i] = parts[0] + parts[1];
-    }
-    CGTP_MEMBER void put_parts(int i, double *parts) const
-    {
-        parts[0] = value[i];
-        parts[1] = 0;
+        CGTP_UNROLL
+        for (int i = 0; i < n; i++)
+            piece[i] = value[i];
     }
 };
 typedef cgtp_operand<4, real> cgtp_left;
@@ -120,26 +132,16 @@ CGTP_DEVICE void cgtp_add_parts(real (&sum)[d][tiles][4], const real (&part)[d][
 
 /* ---- products ---- */
 
-/* sum[k] += left[k] w for 8 rows of w and 8 columns times `tiles`: element (i, j) is w[i * row + j * column]. Rows from
- * number `rows` on and columns from number `columns` on, which there are not, count as zero (more: there are all).
- * parts: an element of w is a pair, its two parts. */
-template <int row, int column, bool all_rows, bool all_columns, bool parts, int d, int tiles>
-CGTP_DEVICE void cgtp_add_weighted(real (&sum)[d][tiles][4], const cgtp_left (&left)[d], const real *w, int rows,
-                                   int columns)
+/* sum[k] += left[k] w for 8 rows of w and 8 columns times `tiles`, as cgtp_arrange_weights puts them. */
+template <int words, int d, int tiles>
+CGTP_DEVICE void cgtp_add_weighted(real (&sum)[d][tiles][4], const cgtp_left (&left)[d], const real *w)
 {
     cgtp_right right[tiles];
     CGTP_UNROLL
-    for (int t = 0; t < tiles; t++)
-        CGTP_UNROLL
-    for (int i = 0; i < 2; i++) {
-        const int at = cgtp_gemm_column(2 * i), to = t * 8 + cgtp_gemm_row(0);
-        const bool there = (all_rows || at < rows) && (all_columns || to < columns);
-        if constexpr (!parts)
-            right[t].set(i, there ? w[at * row + to * column] : (real)0);
-        else if (there)
-            right[t].set_parts(i, w + 2 * (at * row + to * column));
-        else
-            right[t].set(i, 0);
+    for (int t = 0; t < tiles; t++) {
+        real piece[2 * words];
+        cgtp_load<2 * words>(piece, w + (t * CGTP_LANES + cgtp_lane()) * 2 * words);
+        right[t].template set_piece<words>(piece);
     }
     CGTP_UNROLL
     for (int t = 0; t < tiles; t++)
@@ -149,11 +151,12 @@ CGTP_DEVICE void cgtp_add_weighted(real (&sum)[d][tiles][4], const cgtp_left (&l
 }
 
 /* sum += left[k] g[k], over 8 items and all components k: element (i, j) of g[k] is g[i * pitch + j * channel + k *
- * component]. Channels from number `channels` on count as zero (all: there are none). */
-template <int pitch, int channel, int component, bool all, int d, int tiles>
+ * component]. Channels from number `channels` on count as zero (all: there are none). parts: tensor cores add up four
+ * components at most at a time. */
+template <int pitch, int channel, int component, bool all, bool parts, int d, int tiles>
 CGTP_DEVICE void cgtp_add_outer(real (&sum)[tiles][4], const cgtp_left (&left)[d], const real *g, int channels)
 {
-    constexpr int some = sizeof(real) == 4 ? 4 : d; /* components whose products tensor cores add up */
+    constexpr int some = parts ? 4 : d;
     CGTP_UNROLL
     for (int first = 0; first < d; first += some) {
         real part[tiles][4] = {};
@@ -168,10 +171,10 @@ CGTP_DEVICE void cgtp_add_outer(real (&sum)[tiles][4], const cgtp_left (&left)[d
                     const real *const from = g + cgtp_gemm_column(2 * i) * pitch + to * channel + k * component;
                     right.set(i, all || to < channels ? *from : (real)0);
                 }
-                cgtp_add_product(sizeof(real) == 4 ? part[t] : sum[t], left[k], right);
+                cgtp_add_product(parts ? part[t] : sum[t], left[k], right);
             }
         }
-        if constexpr (sizeof(real) == 4)
+        if constexpr (parts)
             cgtp_add_parts(sum, part);
     }
 }
@@ -186,34 +189,97 @@ template <int step, int d> CGTP_DEVICE void cgtp_take(real (&to)[d], const real 
         to[i] = there ? from[i * step] : (real)0;
 }
 
-/* Stores a product: column j, component k of an item to to[j * channel + k * component] of its row; columns from number
- * `columns` on are none. */
-template <int pitch, int channel, int component, int d, int tiles>
-CGTP_DEVICE void cgtp_put_product(real *to, const real (&sum)[d][tiles][4], int columns)
+/* The components of two channels that are neighbours, `channel` elements apart; even: their elements are, by two, at
+ * even places. */
+template <bool even, int step, int channel, int d>
+CGTP_DEVICE void cgtp_take_pair(real (&to)[2][d], const real *from)
+{
+    if constexpr (even && step == 1 && channel == d) {
+        real both[2 * d];
+        cgtp_load<2 * d>(both, from);
+        CGTP_UNROLL
+        for (int i = 0; i < 2 * d; i++)
+            to[i / d][i % d] = both[i];
+    } else if constexpr (even && channel == 1) {
+        CGTP_UNROLL
+        for (int i = 0; i < d; i++) {
+            real both[2];
+            cgtp_load<2>(both, from + i * step);
+            to[0][i] = both[0];
+            to[1][i] = both[1];
+        }
+    } else {
+        CGTP_UNROLL
+        for (int i = 0; i < 2 * d; i++)
+            to[i / d][i % d] = from[i / d * channel + i % d * step];
+    }
+}
+/* The same of which `count` are there, and zeros for others. */
+template <bool even, int step, int channel, int d>
+CGTP_DEVICE void cgtp_take_pair(real (&to)[2][d], const real *from, int count)
 {
     CGTP_UNROLL
-    for (int t = 0; t < tiles; t++)
-        CGTP_UNROLL
-    for (int i = 0; i < 4; i++) {
-        const int at = t * 8 + cgtp_gemm_sum_column(i);
-        if (at < columns)
+    for (int i = 0; i < 2 * d; i++)
+        to[i / d][i % d] = i / d < count ? from[i / d * channel + i % d * step] : (real)0;
+}
+
+/* Stores two channels of a row, of which `count` are there. */
+template <bool even, int step, int channel, int d, typename T>
+CGTP_DEVICE void cgtp_put_pair(T *to, const real (&from)[2][d], int count)
+{
+    if constexpr (even && step == 1 && channel == d) {
+        if (count > 0)
             CGTP_UNROLL
-        for (int k = 0; k < d; k++)
-            to[cgtp_gemm_sum_row(i) * pitch + at * channel + k * component] = sum[k][t][i];
+        for (int i = 0; i < 2 * d; i += 2) {
+            const real both[2] = {from[i / d][i % d], from[(i + 1) / d][(i + 1) % d]};
+            cgtp_store_stream<2>(to + i, both);
+        }
+    } else if constexpr (even && channel == 1) {
+        if (count > 0)
+            CGTP_UNROLL
+        for (int i = 0; i < d; i++) {
+            const real both[2] = {from[0][i], from[1][i]};
+            cgtp_store_stream<2>(to + i * step, both);
+        }
+    } else {
+        CGTP_UNROLL
+        for (int i = 0; i < 2 * d; i++)
+            if (i / d < count)
+                cgtp_leave(to + i / d * channel + i % d * step, from[i / d][i % d]);
+    }
+}
+
+/* Stores a product to rows that are `stride` elements apart, of which the first `count` are there: column j, component k of an item to
+ * to[j * channel + k * component] of its row; columns from number `columns` on are none. even: rows and segment begin
+ * at even places, and columns are even. */
+template <bool even, int channel, int component, int d, int tiles, typename T>
+CGTP_DEVICE void cgtp_put_product(T *to, int64_t stride, int count, const real (&sum)[d][tiles][4], int columns)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < 2 * tiles; i++) {
+        const int at = i / 2 * 8 + cgtp_gemm_pair(), item = cgtp_gemm_row(i);
+        real both[2][d];
+        CGTP_UNROLL
+        for (int k = 0; k < 2 * d; k++)
+            both[k / d][k % d] = sum[k % d][i / 2][i % 2 * 2 + k / d];
+        if (item < count)
+            cgtp_put_pair<even, component, channel>(to + item * stride + at * channel, both, columns - at);
     }
 }
 
 /* The same of sums by channel: number i of tile t is sum[4 * t + i]. */
-template <int pitch, int channel, int component, int d, int n>
-CGTP_DEVICE void cgtp_put_channels(real *to, const real (&sum)[n][d], int columns)
+template <bool even, int channel, int component, int d, int n, typename T>
+CGTP_DEVICE void cgtp_put_channels(T *to, int64_t stride, int count, const real (&sum)[n][d], int columns)
 {
     CGTP_UNROLL
-    for (int i = 0; i < n; i++) {
-        const int at = i / 4 * 8 + cgtp_gemm_sum_column(i % 4);
-        if (at < columns)
-            CGTP_UNROLL
-        for (int k = 0; k < d; k++)
-            to[cgtp_gemm_sum_row(i % 4) * pitch + at * channel + k * component] = sum[i][k];
+    for (int i = 0; i < n / 2; i++) {
+        const int at = i / 2 * 8 + cgtp_gemm_pair(), item = cgtp_gemm_row(i);
+        real both[2][d];
+        CGTP_UNROLL
+        for (int k = 0; k < 2 * d; k++)
+            both[k / d][k % d] = sum[2 * i + k / d][k % d];
+        if (item < count)
+            cgtp_put_pair<even, component, channel>(to + item * stride + at * channel, both, columns - at);
     }
 }
 
@@ -261,26 +327,44 @@ CGTP_DEVICE void cgtp_add_members(real (&to)[members][CGTP_GEMM_ITEMS][pitch], i
 
 /* ---- copies ---- */
 
-/* Starts the copy of a tile's rows of n elements, by 16 bytes or by elements, of `threads` threads. Rows from `count` on,
- * of items that there are not, become zero. All lanes of a warp call. */
-template <int n, bool wide, int pitch, typename T>
-CGTP_DEVICE void cgtp_copy_items(real (&to)[CGTP_GEMM_ITEMS][pitch], const T *from, int64_t stride, int count,
-                                 int thread, int threads, cgtp_policy policy)
+/* Starts the copy of a tile's rows of n elements, by 16 bytes or by elements, of `warps` warps, each of which takes some
+ * rows at a time. Rows from `count` on, of items that there are not, become zero. All lanes of a warp call. */
+template <int n, bool wide, int warps, int items, int pitch, typename T>
+CGTP_DEVICE void cgtp_copy_items(real (&to)[items][pitch], const T *from, int64_t stride, int count, int warp,
+                                 cgtp_policy policy)
 {
     constexpr int each = wide ? CGTP_WIDE : 1, pieces = n / each;
-    real *const first = (real *)cgtp_pinned_shared((unsigned char *)to[0]);
-    CGTP_UNROLL_BY(4)
-    for (int i = thread; i < CGTP_GEMM_ITEMS * pieces; i += threads) {
-        const int row = i / pieces, at = i % pieces * each;
-        if (row >= count) {
-            CGTP_UNROLL
-            for (int k = 0; k < each; k++)
-                first[row * pitch + at + k] = 0;
-        } else if constexpr (wide) {
-            cgtp_bring16(first + row * pitch + at, from + row * stride + at, policy);
-        } else {
-            cgtp_bring(first + row * pitch + at, from + row * stride + at);
-        }
+    constexpr int rows = pieces < CGTP_LANES ? CGTP_LANES / pieces : 1, step = pieces < CGTP_LANES ? pieces : CGTP_LANES;
+    const int lane = cgtp_lane(), mine = warp * rows + lane / step;
+    real *const first = (real *)cgtp_pinned_shared((unsigned char *)(to[0] + mine * pitch + lane % step * each));
+    const T *const source = from + mine * stride + lane % step * each;
+    auto copy = [&](int row, int piece) {
+        if constexpr (wide)
+            cgtp_bring16(first + row * pitch + piece * each, source + row * stride + piece * each, policy);
+        else
+            cgtp_bring(first + row * pitch + piece, source + row * stride + piece);
+    };
+    if (rows > 1 && lane >= rows * step)
+        return;
+    if (count >= items) {
+        CGTP_UNROLL
+        for (int row = 0; row < items; row += rows * warps)
+            if (items % (rows * warps) == 0 || row + mine < items)
+                CGTP_UNROLL_BY(8)
+        for (int piece = 0; piece < pieces; piece += CGTP_LANES)
+            if (rows > 1 || pieces % CGTP_LANES == 0 || piece + lane < pieces)
+                copy(row, piece);
+    } else {
+        CGTP_LOOP
+        for (int row = 0; row + mine < items; row += rows * warps)
+            CGTP_LOOP
+        for (int piece = 0; piece < pieces && (rows > 1 || piece + lane < pieces); piece += CGTP_LANES)
+            if (row + mine < count)
+                copy(row, piece);
+            else
+                CGTP_UNROLL
+        for (int k = 0; k < each; k++)
+            first[row * pitch + piece * each + k] = 0;
     }
 }
 
@@ -300,24 +384,56 @@ CGTP_DEVICE void cgtp_put_items(T *to, int64_t stride, const real (&from)[CGTP_G
     }
 }
 
-/* Starts the copy of rows of weights to rows that are `pitch` elements apart. */
-template <int columns, int pitch>
-CGTP_DEVICE void cgtp_copy_weights(real *to, const real *from, int rows, int thread, int threads)
+/* ---- weights ---- */
+
+/* Four weights of a row from `column` on, zeros where there are none; wide: all four or none, at a multiple of 16 bytes. */
+template <bool wide, int rows, int columns>
+CGTP_DEVICE void cgtp_take_weights(real (&to)[4], const real *matrix, int64_t step, int row, int column)
 {
-    CGTP_UNROLL_BY(4)
-    for (int i = thread; i < rows * columns; i += threads)
-        cgtp_copy_element(to + i / columns * pitch + i % columns, from + i);
+    const real *const from = matrix + row * step + column;
+    CGTP_UNROLL
+    for (int i = 0; i < 4; i++)
+        to[i] = 0;
+    if constexpr (wide) {
+        if (row < rows && column < columns)
+            cgtp_load<4>(to, from);
+    } else {
+        CGTP_UNROLL
+        for (int i = 0; i < 4; i++)
+            if (row < rows && column + i < columns)
+                to[i] = from[i];
+    }
 }
 
-/* The same, each as its two parts. */
-template <int columns, int pitch>
-CGTP_DEVICE void cgtp_split_weights(real *to, const real *from, int rows, int thread, int threads)
+/* Puts the weights of a path, a matrix for each channel of y whose rows are channels of x and columns those of z, or that
+ * turned round (back), as right operands: 8 by 8 at a time, `blocks` of them side by side, zeros where there are none;
+ * of each so many words. A thread has four columns of a row, or of the two rows that a lane has. */
+template <int words, bool back, bool wide, int channels, int rows, int columns, int blocks>
+CGTP_DEVICE void cgtp_arrange_weights(real *to, const real *from, int thread, int threads)
 {
-    CGTP_UNROLL_BY(8)
-    for (int i = thread; i < rows * columns; i += threads) {
-        cgtp_right parts;
-        parts.set(0, from[i]);
-        parts.put_parts(0, to + 2 * (i / columns * pitch + i % columns));
+    constexpr int deep = ((back ? columns : rows) + 7) / 8, side = back ? blocks * 8 : blocks * 2, at_once = back ? 2 : 4;
+    CGTP_UNROLL_BY(2)
+    for (int i = thread; i < channels * deep * side * at_once; i += threads) {
+        const int part = i % at_once, across = i / at_once % side, block = i / (at_once * side);
+        const int channel = block / deep, down = block % deep * 8;
+        const real *const matrix = from + channel * columns;
+        real first[4], second[4];
+        if constexpr (back) {
+            cgtp_take_weights<wide, rows, columns>(first, matrix, channels * columns, across, down + part * 4);
+        } else {
+            cgtp_take_weights<wide, rows, columns>(first, matrix, channels * columns, down + part * 2, across * 4);
+            cgtp_take_weights<wide, rows, columns>(second, matrix, channels * columns, down + part * 2 + 1, across * 4);
+        }
+        CGTP_UNROLL
+        for (int k = 0; k < (back ? 2 : 4); k++) {
+            cgtp_right right;
+            right.set(0, back ? first[2 * k] : first[k]);
+            right.set(1, back ? first[2 * k + 1] : second[k]);
+            real piece[2 * words];
+            right.put_piece<words>(piece);
+            const int lane = back ? across * 4 + part * 2 + k : across * 16 + k * 4 + part;
+            cgtp_store<2 * words>(to + ((int64_t)block * blocks * CGTP_LANES + lane) * 2 * words, piece);
+        }
     }
 }
 
@@ -338,15 +454,16 @@ static inline int64_t cgtp_gemm_grid(int64_t items, int fit, int at_a_time)
     return blocks < most ? blocks : most;
 }
 
-/* Partial sums over all items, where `sets` blocks together make one; as many as there can be; of so many items. */
+/* Partial sums over all items, where `sets` blocks together make one; as many as there can be; of so many items, `each`
+ * of them a tile. */
 static inline int64_t cgtp_gemm_parts(int fit, int sets)
 {
     const int64_t most = cgtp_multiprocessors() * (int64_t)fit / sets;
     return most > 1 ? most : 1;
 }
-static inline int64_t cgtp_gemm_parts(int64_t items, int fit, int sets)
+static inline int64_t cgtp_gemm_parts(int64_t items, int each, int fit, int sets)
 {
-    const int64_t most = cgtp_gemm_parts(fit, sets), tiles = (items + CGTP_GEMM_ITEMS - 1) / CGTP_GEMM_ITEMS;
+    const int64_t most = cgtp_gemm_parts(fit, sets), tiles = (items + each - 1) / each;
     return tiles < most ? tiles : most;
 }
 

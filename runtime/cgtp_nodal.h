@@ -170,13 +170,13 @@ CGTP_DEVICE void cgtp_nodal_multiply(real (&sum)[tiles][4], const real (&matrix)
         cgtp_right right;
         CGTP_UNROLL
         for (int i = 0; i < 2; i++)
-            right.set_quickly(i, rows[cgtp_gemm_row(0)][at[2 * k + i]]);
+            right.set(i, rows[cgtp_gemm_row(0)][at[2 * k + i]]);
         CGTP_UNROLL
         for (int t = 0; t < tiles; t++) {
             cgtp_left left;
             CGTP_UNROLL
             for (int i = 0; i < 4; i++)
-                left.set_quickly(i, kept ? matrix[t][k][i] : cgtp_opaque(matrix[t][k][i]));
+                left.set(i, kept ? matrix[t][k][i] : cgtp_opaque(matrix[t][k][i]));
             cgtp_add_product(part[t], left, right);
         }
     }
@@ -193,13 +193,13 @@ CGTP_DEVICE void cgtp_nodal_outer(real (&sum)[tiles][blocks][4], const real (*x)
     for (int t = 0; t < tiles; t++)
         CGTP_UNROLL
     for (int i = 0; i < 4; i++)
-        left[t].set_quickly(i, x[cgtp_gemm_column(i)][x_at[2 * t + i % 2]]);
+        left[t].set(i, x[cgtp_gemm_column(i)][x_at[2 * t + i % 2]]);
     CGTP_UNROLL
     for (int k = 0; k < blocks; k++) {
         cgtp_right right;
         CGTP_UNROLL
         for (int i = 0; i < 2; i++)
-            right.set_quickly(i, z[cgtp_gemm_column(2 * i)][z_at[k]]);
+            right.set(i, z[cgtp_gemm_column(2 * i)][z_at[k]]);
         CGTP_UNROLL
         for (int t = 0; t < tiles; t++) {
             real part[1][4] = {};

@@ -259,7 +259,7 @@ def check_gemm_choice():
         backward = plan_of(f.read())[1]
     equal([one['evaluation'] for one in backward['schedules']], ['gemm', 'general'], 'gemm_large: other paths are added')
     one = backward['schedules'][0]
-    equal((one['weights_in_shared_memory'], one['sum_sets']), (False, 2),
+    equal((one['x_weights_in_shared_memory'], one['sum_sets']), (False, 2),
           'gemm_large: weights are read where they are, and blocks sum them together')
 
 

@@ -168,10 +168,12 @@ def wrong_schedules(root, report):
                     good = not wrong_records(tables.pop(0), value)
                 if not good:
                     wrong.append(f'{where}: {key}: {shown.get(name)}, {str(value)[:300]}')
-            if s.get('stages', 0) > 1 and not f'{s["stages"]} stages' in rings.pop(0)[0].text:
-                wrong.append(f'{where}: stages')
-            if s.get('shared_bytes_per_block', 0) != s.get('shared_memory', {'bytes': 0})['bytes']:
-                wrong.append(f'{where}: the layout of shared memory')
+            for of in ('', 'z_', 'x_'):  # of one kernel, or of two
+                stages = s.get(f'{of}stages', 0)
+                if stages > 1 and not f'{stages} stages' in rings.pop(0)[0].text:
+                    wrong.append(f'{where}: {of}stages')
+                if s.get(f'{of}shared_bytes_per_block', 0) != s.get(f'{of}shared_memory', {'bytes': 0})['bytes']:
+                    wrong.append(f'{where}: the layout of {of}shared_memory')
         if tables or memory or fields or rings or len(facts) != len(kernel['schedules']):
             wrong.append(f'{where}: more is shown than there is')
     return wrong

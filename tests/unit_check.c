@@ -473,39 +473,48 @@ static void rules_of_tiled_items(void **state)
 static struct gemm *new_gemm(const struct schedules **all)
 {
     struct gemm *g = own_plan("gemm", &backend_cuda, gemm, 1, all);
-    assert_int_equal(g->spans, 1);
+    assert_null(g->rows[GEMM_FORTH].demand);
+    assert_int_equal(g->rows[GEMM_BACK].spans, 1);
     assert_int_equal(g->sum_count, 2);
     assert_int_equal(g->parts, 18);
     return g;
+}
+
+static struct gemm_rows *new_back(const struct schedules **all)
+{
+    return &new_gemm(all)->rows[GEMM_BACK];
 }
 
 static void rows_by_gemm(void **state)
 {
     (void)state;
     const struct schedules *all;
-    struct gemm *g = new_gemm(&all);
-    g->span[0].first = 1;
-    expect(all, "gemm: chunks of span 0 begin at 1, not 0");
-    g = new_gemm(&all);
-    g->span[0].tiles = 0;
-    expect(all,
-           arena_printf(&arena, "gemm: span 0: %d chunks of 0 blocks for 96 channels", g->span[0].chunks));
-    g = new_gemm(&all);
-    g->span[0].segment = 1;
-    expect(all, "gemm: path 0 is in a span of segment 1");
-    g = new_gemm(&all);
-    g->span[0].paths = 1;
+    struct gemm_rows *r = new_back(&all);
+    r->span[0].first = 1;
+    expect(all, "gemm: chunks of span 0 of x begin at 1, not 0");
+    r = new_back(&all);
+    r->span[0].tiles = 0;
+    expect(all, arena_printf(&arena, "gemm: span 0 of x: %d chunks of 0 blocks for 96 channels",
+                             r->span[0].chunks));
+    r = new_back(&all);
+    r->span[0].segment = 1;
+    expect(all, "gemm: path 0 is in a span of segment 1 of x");
+    r = new_back(&all);
+    r->span[0].paths = 1;
     expect(all, "gemm: path 1 is in 0 spans of x");
-    g = own_plan("gemm", &backend_cuda, gemm, 0, &all);
-    g->span[0].paths = 0;
+    r = new_back(&all);
+    r->blocks[1] = 11;
+    expect(all, arena_printf(&arena, "gemm: path 1: 11 blocks of weights for %d chunks of %d",
+                             r->span[0].chunks, r->span[0].tiles));
+    r = &((struct gemm *)own_plan("gemm", &backend_cuda, gemm, 0, &all))->rows[GEMM_FORTH];
+    r->span[0].paths = 0;
     expect(all, "gemm: path 0 is in 0 spans of z");
-    g = new_gemm(&all);
-    g->block.field[0].at = 8;
-    expect(all, "gemm: shared memory: ");
-    g = new_gemm(&all);
-    g->block.bytes = g->device->shared_bytes + 1;
-    expect(all, arena_printf(&arena, "gemm: a block of %d bytes of %d that there are", g->block.bytes,
-                             g->device->shared_bytes));
+    r = new_back(&all);
+    r->block.field[0].at = 8;
+    expect(all, "gemm: shared memory of x: ");
+    r = new_back(&all);
+    r->block.bytes = 1 << 20;
+    expect(all, "gemm: a block of x of 1048576 bytes of 232448 that there are");
 }
 
 static void sums_by_gemm(void **state)

@@ -140,7 +140,7 @@ NARROW = [
      {"kernels": THREE, "precision": "float64", "layout": "ir_mul"}, "quick"),
     ("e3tools_transformer64", "e3tools_transformer", "64", {}, "quick"),
     ("e3tools_transformer64_f64", "e3tools_transformer", "64", {"precision": "float64"}, ""),
-    ("gemm_large", "../tests/simt/specs/gemm_large", "600", {}, "quick sanitize"),
+    ("gemm_large", "../tests/simt/specs/gemm_large", "1200", {}, "quick sanitize"),
     ("allegro8", "allegro_lmax1", "8", {}, ""),
     ("allegro36_irmul", "allegro_lmax2", "=36", {"layout": "ir_mul"}, "quick"),
     ("nodal_pairs", "../tests/simt/specs/nodal_pairs", "64", {"kernels": THREE}, "quick sanitize"),

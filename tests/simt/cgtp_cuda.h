@@ -69,32 +69,11 @@ CGTP_DEVICE int cgtp_bits(unsigned bits) { return __builtin_popcount(bits); }
 
 /* ---- products of matrices by a warp ---- */
 
-CGTP_DEVICE float cgtp_tf32_ahead(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    bits += 0x1000; /* to nearest, ties away from zero */
-    memcpy(&value, &bits, sizeof bits);
-    return value;
-}
 CGTP_DEVICE float cgtp_tf32(float value)
 {
     uint32_t bits;
-    if (!__builtin_isfinite(value))
-        return value;
-    value = cgtp_tf32_ahead(value);
     memcpy(&bits, &value, sizeof bits);
-    bits &= ~0x1fffu;
-    memcpy(&value, &bits, sizeof bits);
-    return value;
-}
-
-CGTP_DEVICE float cgtp_tf32_near(float value)
-{
-    uint32_t bits;
-    value = cgtp_tf32_ahead(value);
-    memcpy(&bits, &value, sizeof bits);
-    bits &= ~0x1fffu;
+    bits = (bits + 0x1000) & ~0x1fffu;
     memcpy(&value, &bits, sizeof bits);
     return value;
 }
@@ -270,6 +249,7 @@ CGTP_DEVICE real cgtp_read_other(const real *p)
 
 CGTP_DEVICE void cgtp_launch_next(void) {}
 CGTP_DEVICE void cgtp_launch_wait(void) { simt_launch_wait(); }
+CGTP_DEVICE void cgtp_launch_beside(void) { simt_launch_beside(); }
 
 /* ---- launches, on the host ---- */
 

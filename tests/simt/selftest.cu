@@ -43,6 +43,9 @@ enum bug {
     NO_SYNC_GROUP,      /* groups */
     TOO_LARGE_GROUP,    /* groups: warps that take another number of turns */
     NO_LAUNCH_WAIT,     /* groups: begins early, and writes at once */
+    BESIDE_READS,       /* beside: what the launch before may not have written yet */
+    BESIDE_WRITES,      /* beside: what the launch before may still read */
+    BESIDE_ENDS,        /* beside: without waiting for the launch before */
 };
 
 /* ---- ring: each warp sums rows of 128 numbers through a private ring of asynchronous copies ---- */
@@ -192,6 +195,19 @@ template <int bug> CGTP_KERNEL(128, 1) group_kernel(real *to)
     }
 }
 
+/* ---- beside: a launch that runs beside the one before, on other arrays ---- */
+
+template <int bug> CGTP_KERNEL(32, 1) beside_kernel(real *to, const real *from, bool first)
+{
+    if (first)
+        cgtp_launch_wait();
+    else
+        cgtp_launch_beside();
+    to[cgtp_lane()] = from[cgtp_lane()];
+    if (!first && bug != BESIDE_ENDS)
+        cgtp_launch_wait();
+}
+
 /* ---- running them ---- */
 
 /* Device array that lives as long as this. */
@@ -311,6 +327,17 @@ static bool clears_rows(void)
             right &= x[i] == (i % STRIDE < n ? 0 : numbers(ROWS * STRIDE)[i]);
     }
     return right;
+}
+
+template <int bug> static bool beside(void)
+{
+    device_array<real> a("a", numbers(32)), b("b", numbers(32)), to_a("to_a", 32), to_b("to_b", 32);
+    clear(to_a);
+    if (cgtp_launch_early(beside_kernel<bug>, 1, 32, 0, NULL, to_a.p, a.p, true) != CGTP_OK ||
+        cgtp_launch_early(beside_kernel<bug>, 1, 32, 0, NULL, bug == BESIDE_WRITES ? a.p : to_b.p,
+                          bug == BESIDE_READS ? to_a.p : b.p, false) != CGTP_OK)
+        return false;
+    return bug == BESIDE_WRITES || (to_a.get() == numbers(32) && to_b.get() == numbers(32));
 }
 
 /* Arrays of all sizes are cleared to their ends, and no further. */
@@ -623,6 +650,7 @@ int main(int argc, char **argv)
     right("products of matrices of doubles", multiplies<double>);
     right("products of matrices: what is cut off", rounds);
     right("groups of warps", groups<NONE>);
+    right("launches beside one another", beside<NONE>);
     right("arrays cleared", clears);
     right("rows cleared", clears_rows);
     right("slots of blocks", slots);
@@ -659,6 +687,9 @@ int main(int argc, char **argv)
     wrong("groups: no cgtp_sync_group", groups<NO_SYNC_GROUP>, 1 << SIMT_RACE, "shared");
     wrong("groups: of warps with different turns", groups<TOO_LARGE_GROUP>, 1 << SIMT_DEADLOCK, "");
     wrong("groups: no cgtp_launch_wait", groups<NO_LAUNCH_WAIT>, 1 << SIMT_RACE, "to");
+    wrong("beside: reads what is being written", beside<BESIDE_READS>, 1 << SIMT_RACE, "to_a");
+    wrong("beside: writes what is being read", beside<BESIDE_WRITES>, 1 << SIMT_RACE, "a");
+    wrong("beside: ends without waiting", beside<BESIDE_ENDS>, 1 << SIMT_UNFINISHED, "");
     wrong("host reads device memory", host_reads, 1 << SIMT_HOST_ACCESS, "x");
     wrong("freed array read", freed, 1 << SIMT_OUT_OF_BOUNDS, "freed gone");
     printf("1..%d\n", line);

@@ -26,6 +26,7 @@ enum { SLOTS = 4096 };
 static uint64_t seed, generator;
 static int resident, multiprocessors = 2;
 static tick latest = 1; /* the newest tick of all launches so far */
+static tick settled; /* what had ended when the last launch began that may still run */
 
 static unsigned char *stacks;
 static size_t stacks_count;
@@ -287,7 +288,7 @@ static void start_block(Block *b, int64_t number, size_t started)
             l->stack_pointer = fiber(l->stack, lane_main);
             l->copies.clear();
             l->groups.clear();
-            l->waited = false;
+            l->waited = l->beside = false;
             w->turn[n] = 0;
         }
     }
@@ -387,6 +388,7 @@ int simt_run(const char *call_text, void (*call)(const void *), const void *argu
     own.arguments = (uintptr_t)arguments;
     own.arguments_bytes = arguments_bytes;
     own.base = latest;
+    own.settled = settled;
     own.reuse = (size_t)blocks * warps_per_block > SLOTS;
     own.slots = (unsigned)((own.reuse ? at_a_time : (size_t)blocks) * warps_per_block);
     launch = &own;
@@ -435,6 +437,7 @@ int simt_run(const char *call_text, void (*call)(const void *), const void *argu
     stack_base = UINTPTR_MAX;
     for (const auto &w : warps)
         latest = std::max(latest, w->now);
+    settled = own.beside ? own.settled : own.base;
     launch = NULL;
     return given_up;
 }
@@ -464,6 +467,7 @@ long long simt_first(void) { return current->warp->block->first; }
 int simt_multiprocessor(void) { return current->warp->block->multiprocessor; }
 
 void simt_launch_wait(void) { current->waited = true; }
+void simt_launch_beside(void) { current->beside = launch->beside = true; }
 
 void simt_sync_warp(void)
 {

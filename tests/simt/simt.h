@@ -29,7 +29,7 @@ enum simt_kind {
     SIMT_UNINITIALISED, /* a read of bytes that nobody wrote */
     SIMT_RACE,          /* two threads, at least one writing, nothing that orders them */
     SIMT_IN_FLIGHT,     /* bytes that an asynchronous operation has not finished with */
-    SIMT_UNFINISHED,    /* an asynchronous operation that the thread never waited for */
+    SIMT_UNFINISHED,    /* an asynchronous operation, or a launch, that the thread never waited for */
     SIMT_DIVERGENCE,    /* the lanes of a warp are not all at the same operation */
     SIMT_DEADLOCK,      /* every thread waits */
     SIMT_MISALIGNED,    /* a wide access at an odd place */

@@ -58,6 +58,8 @@ void lane_ends(Lane *l)
     if (!l->copies.empty())
         report(SIMT_UNFINISHED, l->copies[0].to, NULL, "the thread ends before its %zu copies to shared memory",
                l->copies.size());
+    if (launch->early && l->beside && !l->waited)
+        report(SIMT_UNFINISHED, NULL, NULL, "the thread ends without cgtp_launch_wait");
 }
 
 } // namespace simt

@@ -63,6 +63,8 @@ void simt_copies_wait(int pending);
 
 /* Of a launch that is `early`: memory may be used from here on. */
 void simt_launch_wait(void);
+/* From here on memory that launches which may still run do not write; the thread waits before it ends. */
+void simt_launch_beside(void);
 
 /* 0, or 1 when the launch was refused or given up. `call` runs the kernel with `arguments`. */
 int simt_run(const char *call_text, void (*call)(const void *), const void *arguments, size_t arguments_bytes,

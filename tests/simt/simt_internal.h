@@ -51,6 +51,7 @@ struct Lane {
     std::vector<Copy> copies;   /* not yet waited for, the oldest first */
     std::vector<size_t> groups; /* how many of them each group has; the rest is in none yet */
     bool waited;                /* has called cgtp_launch_wait */
+    bool beside;                /* cgtp_launch_beside */
 };
 
 /* Lanes are in one of the masks ready, arrived, done; those of a warp that waits for other warps or
@@ -126,6 +127,8 @@ struct Launch {
     uintptr_t arguments;
     size_t arguments_bytes;
     tick base;      /* everything up to this happened before the launch */
+    tick settled;   /* before the launch before had begun, or those that this one may run beside */
+    bool beside;    /* its threads do not wait at once */
     unsigned slots; /* warps in clocks: all, or, if those are too many, */
     bool reuse; /* the resident ones: then a later block in the place of an earlier one may seem to know it */
     std::map<const void *, Clock> flags;

@@ -321,6 +321,11 @@ static inline bool check_word(Space *s, uintptr_t i, unsigned mask, access kind,
                describe_thread(w.warp, w.lane).c_str());
         fine = false;
     }
+    const bool beside = launch->early && me->beside && !me->waited && !s->shared;
+    if (beside && fine && w.written > launch->settled && w.written <= launch->base && (w.mask & mask)) {
+        report(SIMT_RACE, p, where, "%s, and written by a launch that may still run", verb(kind));
+        fine = false;
+    }
     if (kind == READ) {
         const unsigned j = s->shared ? (unsigned)warp->number : reader_for(s, i, w, warp, me);
         Reader &r = s->reader_of(i, j);
@@ -338,6 +343,10 @@ static inline bool check_word(Space *s, uintptr_t i, unsigned mask, access kind,
         if (r.when > launch->base && (r.mask & mask) && !known(warp, me, r.warp, r.lane, r.when) && fine) {
             report(SIMT_RACE, p, where, "%s, and read by %s, in no order", verb(kind),
                    describe_thread(r.warp, r.lane).c_str());
+            fine = false;
+        }
+        if (beside && fine && r.when > launch->settled && r.when <= launch->base && (r.mask & mask)) {
+            report(SIMT_RACE, p, where, "%s, and read by a launch that may still run", verb(kind));
             fine = false;
         }
     }
@@ -364,7 +373,7 @@ static __attribute__((noinline)) void check_place(const void *p, size_t bytes, a
         elsewhere(p, bytes, kind, where);
         return;
     }
-    if (launch->early && !current->waited && !s->shared) {
+    if (launch->early && !current->waited && !current->beside && !s->shared) {
         report(SIMT_RACE, p, where, "%s before cgtp_launch_wait", verb(kind));
         return;
     }

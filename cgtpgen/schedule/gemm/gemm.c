@@ -6,6 +6,10 @@
 #include "schedule/path.h"
 #include "schedule/report.h"
 
+/* Numbers in the workspace for each block that puts them there: a few for a thread, and not too many blocks.
+ */
+enum { LANE_WEIGHTS = 16 * GEMM_WEIGHTS_THREADS };
+
 static void areas(struct areas *all, const struct schedule *s)
 {
     const struct gemm *g = s->own;
@@ -13,6 +17,15 @@ static void areas(struct areas *all, const struct schedule *s)
         if (s->route[o].kind == ROUTE_PARTS)
             parts_area(all, demand_operand(s->demand, o),
                        arena_printf(all->arena, "cgtp_gemm_parts(%d, %d)", g->fit, g->sets));
+    for (int k = 0; k < GEMM_KINDS; k++) {
+        const struct gemm_rows *r = &g->rows[k];
+        for (int i = 0; r->demand && !r->resident && i < s->demand->kernel->form->inputs; i++)
+            if (demand_reads(r->demand, i) && kernel_input(r->demand->kernel, i)->slot == SLOT_W)
+                areas_add_counted(all, "real",
+                                  arena_printf(all->arena, r->back ? "%sback" : "%sforth",
+                                               kernel_input(r->demand->kernel, i)->symbol),
+                                  "1", r->weights);
+    }
 }
 
 static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_sender)
@@ -26,26 +39,37 @@ static void device(struct source *w, const struct schedule *s)
 {
     const struct gemm *g = s->own;
     struct out o = {.text = w->out};
-    struct gemm_writer rows = {w, &o, g, g->rows}, sums = {w, &o, g, g->sums};
+    struct gemm_writer sums = {w, &o, g, NULL, g->sums, false}, rows[GEMM_KINDS];
     gemm_layout_name(w->arena, s);
     source_set(w, s);
-    if (g->rows) {
-        layout_print(&o, &g->tile);
-        layout_print(&o, &g->team);
-        layout_print(&o, &g->block);
+    product_functions_begin(w->arena, &w->functions);
+    for (int k = 0; k < GEMM_KINDS; k++) {
+        rows[k] = (struct gemm_writer){w, &o, g, &g->rows[k], g->rows[k].demand, sums.beside};
+        sums.beside |= rows[k].d != NULL;
+        if (!rows[k].d)
+            continue;
+        layout_print(&o, &g->rows[k].tile);
+        layout_print(&o, &g->rows[k].team);
+        layout_print(&o, &g->rows[k].block);
     }
     if (g->sums) {
         layout_print(&o, &g->sum_tile);
         layout_print(&o, &g->sum_block);
     }
-    product_functions_begin(w->arena, &w->functions);
     device_path_note(&o);
-    if (g->rows)
-        gemm_functions(&rows);
+    for (int k = 0; k < GEMM_KINDS; k++)
+        if (rows[k].d)
+            gemm_functions(&rows[k]);
     if (g->sums)
         gemm_functions(&sums);
-    if (g->rows)
-        gemm_rows_kernel(&rows);
+    for (int k = 0; k < GEMM_KINDS; k++) {
+        if (rows[k].d && !g->rows[k].resident) {
+            gemm_weights_kernel(&rows[k]);
+            rows[k].beside = false;
+        }
+        if (rows[k].d)
+            gemm_rows_kernel(&rows[k]);
+    }
     if (g->sums)
         gemm_sums_kernel(&sums);
     for (int i = 0; i < s->demand->outputs; i++)
@@ -53,20 +77,31 @@ static void device(struct source *w, const struct schedule *s)
             parts_sum(w, &o, demand_operand(s->demand, i));
 }
 
+static void launch_rows(struct source *w, const struct gemm_rows *r, const char *items)
+{
+    if (!r->resident)
+        source_step(w, arena_printf(w->arena, "cgtp_launch_early(code::%s_weights, %lld, %d, 0, stream, l)",
+                                    r->name, (long long)(r->weights + LANE_WEIGHTS - 1) / LANE_WEIGHTS,
+                                    GEMM_WEIGHTS_THREADS));
+    source_step(w,
+                arena_printf(
+                    w->arena,
+                    "cgtp_launch_early(code::%s, cgtp_gemm_grid(%s, 1, %d), %d, sizeof(code::%s), stream, l)",
+                    r->name, items, r->teams, r->teams * r->members * 32, r->block.name));
+}
+
 static void launch(struct source *w, const struct schedule *s)
 {
     source_set(w, s);
     const struct gemm *g = s->own;
     const char *items = source_rows(w->plan, INDEX_ITEM);
-    if (g->rows)
-        source_step(
-            w, arena_printf(
-                   w->arena,
-                   "cgtp_launch_early(code::%s, cgtp_gemm_grid(%s, 1, %d), %d, sizeof(code::%s), stream, l)",
-                   g->name, items, g->teams, g->teams * g->members * 32, g->block.name));
+    for (int k = 0; k < GEMM_KINDS; k++)
+        if (g->rows[k].demand)
+            launch_rows(w, &g->rows[k], items);
     if (!g->sums)
         return;
-    const char *parts = arena_printf(w->arena, "cgtp_gemm_parts(%s, %d, %d)", items, g->fit, g->sets);
+    const char *parts =
+        arena_printf(w->arena, "cgtp_gemm_parts(%s, %d, %d, %d)", items, g->sum_items, g->fit, g->sets);
     source_step(w, arena_printf(w->arena,
                                 "cgtp_launch_early(code::%s_sums, %s * %d, %d, sizeof(code::%s), stream, l)",
                                 g->name, parts, g->sets, g->warps * 32, g->sum_block.name));
@@ -84,34 +119,35 @@ static void check_block(struct checker *c, const struct gemm *g, const struct la
                block->bytes, g->device->shared_bytes);
 }
 
-static void check_rows(struct checker *c, const struct gemm *g)
+static void check_rows(struct checker *c, const struct gemm *g, const struct gemm_rows *r)
 {
-    const struct demand *d = g->rows;
+    const struct demand *d = r->demand;
     const struct problem *p = d->plan->problem;
-    const int outputs = demand_outputs_of(d, SLOT_G),
-              back = demand_outputs_of(d, SLOT_X) + demand_outputs_of(d, SLOT_Y);
-    int first = 0, *forth_times = NEW_ARRAY(c->out->arena, int, p->paths + 1),
-        *back_times = NEW_ARRAY(c->out->arena, int, p->paths + 1);
-    for (int i = 0; i < g->spans; i++) {
-        const struct gemm_span *q = &g->span[i];
-        check_that(c, q->first == first, "chunks of span %d begin at %d, not %d", i, q->first, first);
+    const char *const of = r->back ? "x" : "z";
+    const int outputs = r->back ? 1 : d->outputs;
+    int first = 0, *times = NEW_ARRAY(c->out->arena, int, p->paths + 1);
+    for (int i = 0; i < r->spans; i++) {
+        const struct gemm_span *q = &r->span[i];
+        check_that(c, q->first == first, "chunks of span %d of %s begin at %d, not %d", i, of, q->first,
+                   first);
         check_that(c, q->chunks * q->tiles * GEMM_BLOCK >= q->channels,
-                   "span %d: %d chunks of %d blocks for %d channels", i, q->chunks, q->tiles, q->channels);
+                   "span %d of %s: %d chunks of %d blocks for %d channels", i, of, q->chunks, q->tiles,
+                   q->channels);
         for (int k = 0; k < q->paths; k++) {
             const struct path *path = &p->path[q->path[k]];
-            (q->back ? back_times : forth_times)[path->number]++;
-            check_that(c, (q->back ? path->x : path->z) == q->segment, "path %d is in a span of segment %d",
-                       path->number, q->segment);
+            times[path->number]++;
+            check_that(c, (r->back ? path->x : path->z) == q->segment,
+                       "path %d is in a span of segment %d of %s", path->number, q->segment, of);
+            check_that(c, r->blocks[path->number] >= q->chunks * q->tiles,
+                       "path %d: %d blocks of weights for %d chunks of %d", path->number,
+                       r->blocks[path->number], q->chunks, q->tiles);
         }
         first += q->chunks;
     }
-    for (int i = 0; i < p->paths; i++) {
-        const bool takes = d->variant_of[i] >= 0;
-        check_that(c, forth_times[i] == (takes ? outputs : 0), "path %d is in %d spans of z", i,
-                   forth_times[i]);
-        check_that(c, back_times[i] == (takes && back), "path %d is in %d spans of x", i, back_times[i]);
-    }
-    check_block(c, g, &g->block, "");
+    for (int i = 0; i < p->paths; i++)
+        check_that(c, times[i] == (d->variant_of[i] >= 0 ? outputs : 0), "path %d is in %d spans of %s", i,
+                   times[i], of);
+    check_block(c, g, &r->block, r->back ? " of x" : " of z");
 }
 
 static void check_sums(struct checker *c, const struct gemm *g)
@@ -140,29 +176,43 @@ static void check_sums(struct checker *c, const struct gemm *g)
 static void check(struct checker *c, const struct schedule *s)
 {
     const struct gemm *g = s->own;
-    if (g->rows)
-        check_rows(c, g);
+    for (int k = 0; k < GEMM_KINDS; k++)
+        if (g->rows[k].demand)
+            check_rows(c, g, &g->rows[k]);
     if (g->sums)
         check_sums(c, g);
 }
 
+/* Figures of both kernels of rows have names of their own. */
+static const struct names {
+    const char *ring, *teams, *warps, *bytes, *resident, *spans, *memory;
+} names[] = {{"z_stages", "z_teams_per_block", "z_warps_per_team", "z_shared_bytes_per_block",
+              "z_weights_in_shared_memory", "z_spans", "z_shared_memory"},
+             {"x_stages", "x_teams_per_block", "x_warps_per_team", "x_shared_bytes_per_block",
+              "x_weights_in_shared_memory", "x_spans", "x_shared_memory"}};
+
 static void report(struct report *r, const struct schedule *s)
 {
     const struct gemm *g = s->own;
-    if (g->rows) {
-        report_ring(r, "stages", g->stages, "team", "tile");
-        report_number(r, "teams_per_block", g->teams);
-        report_number(r, "warps_per_team", g->members);
-        report_part(r, "shared_bytes_per_block", g->block.bytes, g->device->shared_bytes);
-        report_flag(r, "weights_in_shared_memory", g->resident);
-        report_number(r, "spans", g->spans);
-        report_layout(r, "shared_memory", &g->block);
+    for (int k = 0; k < GEMM_KINDS; k++) {
+        const struct gemm_rows *q = &g->rows[k];
+        const struct names *n = &names[k];
+        if (!q->demand)
+            continue;
+        report_ring(r, n->ring, q->stages, "team", "tile");
+        report_number(r, n->teams, q->teams);
+        report_number(r, n->warps, q->members);
+        report_part(r, n->bytes, q->block.bytes, g->device->shared_bytes);
+        report_flag(r, n->resident, q->resident);
+        report_number(r, n->spans, q->spans);
+        report_layout(r, n->memory, &q->block);
     }
     if (g->sums) {
         report_number(r, "parts_of_weights", g->parts);
         report_number(r, "sum_warps_per_block", g->warps);
         report_number(r, "sum_blocks_per_multiprocessor", g->fit);
         report_number(r, "sum_sets", g->sets);
+        report_number(r, "sum_items_per_tile", g->sum_items);
         report_part(r, "sum_shared_bytes_per_block", g->sum_block.bytes, g->device->shared_bytes);
     }
 }

@@ -9,7 +9,9 @@ struct gemm_writer {
     struct source *w;
     struct out *o;
     const struct gemm *g;
-    const struct demand *d; /* of the kernel that is written: of rows, or of sums */
+    const struct gemm_rows *r; /* the kernel of rows that is written; NULL: it is that of sums */
+    const struct demand *d;    /* its demand */
+    bool beside;               /* it runs beside the kernels before it */
 };
 
 /* A path while it is written. */
@@ -18,10 +20,13 @@ struct gemm_path {
     const struct path_plan *e;
     const struct path *path;
     const struct variant *v;
-    int d;            /* components of z */
-    const char *item; /* which of a lane's two items element i is of, as a C expression */
+    int d;               /* components of z */
+    const char *item;    /* which of a lane's two items an element is of, as a C expression */
+    const char *channel; /* what follows the name of an input, or output, of slot x of an element */
+    const char *sum;
 };
-struct gemm_path gemm_path_of(struct gemm_writer *, int path, const char *item);
+struct gemm_path gemm_path_of(struct gemm_writer *, int path, const char *item, const char *channel,
+                              const char *sum);
 
 /* The functions of all paths of the demand. */
 void gemm_functions(struct gemm_writer *);
@@ -36,20 +41,26 @@ void gemm_begin_channels(const struct gemm_path *);
  * of item i's number in the tile. */
 void gemm_take_items(const struct gemm_path *, const struct recipe *, const char *from);
 
-/* The same of the inputs of B, for `item` and `channel`; all: there is one for every lane. */
-void gemm_take_channel(const struct gemm_path *, const struct recipe *, const char *item, const char *channel,
-                       bool all);
-
 /* Calls the path's function. */
 void gemm_call(const struct gemm_path *, bool tensor);
 
-/* Makes T of elements i of left operands, t0 and so on: of item `item` and channel `channel` of x. */
-void gemm_left(const struct gemm_path *, const char *item, const char *channel, bool all);
+/* Before memory is used, and at the end of a kernel. */
+void gemm_begin_launch(struct gemm_writer *);
+void gemm_end_launch(struct gemm_writer *);
 
-/* Starts the copies of the demand's rows of tile number `tile` to `to`, by `thread`, one of so many. */
-void gemm_copies(struct gemm_writer *, const char *tile, const char *to, const char *thread, int threads);
+/* Starts the copies of the demand's rows of tile number `tile` to `to`, by `warp`, one of so many. */
+void gemm_copies(struct gemm_writer *, const char *tile, const char *to, const char *warp, int warps);
 
-/* The kernels. */
+/* The weights of an input as a kernel of rows reads them: where they begin, those of the path and of channel
+ * a of y. */
+const char *gemm_weights_name(struct gemm_writer *, const struct operand *);
+const char *gemm_weights_of(const struct gemm_path *, int input);
+
+/* Puts all that the kernel reads where `to` says, by `thread`, one of `threads`. */
+void gemm_arrange_weights(struct gemm_writer *, const char *thread, const char *threads);
+
+/* The kernels; that of weights is for a kernel of rows which has no room for them. */
+void gemm_weights_kernel(struct gemm_writer *);
 void gemm_rows_kernel(struct gemm_writer *);
 void gemm_sums_kernel(struct gemm_writer *);
 

@@ -2,10 +2,12 @@
 #include "schedule/gemm/gemm_emit.h"
 #include "schedule/path.h"
 
-struct gemm_path gemm_path_of(struct gemm_writer *c, int path, const char *item)
+struct gemm_path gemm_path_of(struct gemm_writer *c, int path, const char *item, const char *channel,
+                              const char *sum)
 {
     const struct path_plan *e = &c->w->plan->path[path];
-    return (struct gemm_path){c, e, e->path, gemm_variant(c->d, path), e->matrix->columns, item};
+    return (struct gemm_path){c,    e,       e->path, gemm_variant(c->d, path), e->matrix->columns,
+                              item, channel, sum};
 }
 
 /* ---- calls ---- */
@@ -20,8 +22,8 @@ static const char *argument(const struct device_path *f, int operand)
     const char *name = input ? r->input[operand].name : r->output[operand - r->inputs].name;
     if (role == ROLE_A)
         return arena_printf(a, "%s%s[%s]", name, input ? "i" : "sum", q->item);
-    if (role == ROLE_B && !input)
-        return arena_printf(a, "%ssum[i]", name);
+    if (role == ROLE_B)
+        return arena_printf(a, "%s%s", name, input ? q->channel : q->sum);
     return arena_printf(a, "%su", name);
 }
 
@@ -43,7 +45,7 @@ void gemm_functions(struct gemm_writer *c)
     for (int p = 0; p < c->w->problem->paths; p++) {
         if (c->d->variant_of[p] < 0)
             continue;
-        const struct gemm_path q = gemm_path_of(c, p, "i");
+        const struct gemm_path q = gemm_path_of(c, p, "i", "u", "sum");
         for (int tensor = 1; tensor >= 0; tensor--) {
             const struct device_path f = function_of(&q, tensor);
             if (f.code)
@@ -92,49 +94,57 @@ void gemm_take_items(const struct gemm_path *q, const struct recipe *r, const ch
     }
 }
 
-void gemm_take_channel(const struct gemm_path *q, const struct recipe *r, const char *item,
-                       const char *channel, bool all)
+/* ---- launches ---- */
+
+void gemm_begin_launch(struct gemm_writer *c)
 {
-    for (int i = 0; i < r->inputs; i++) {
-        if (r->input[i].role != ROLE_B || !recipe_reads(r, i))
-            continue;
-        const struct operand *x = source_input(q->c->w, r->input[i].source);
-        const struct operand_block *b = operand_block_of(x, q->path);
-        const char *row = arena_printf(q->c->w->arena, "rows.%s[%s]", x->symbol, item);
-        line(q->c->o, "real %su[%d];", r->input[i].name, q->e->matrix->rows);
-        line(q->c->o, "cgtp_take<%d>(%su, %s + (%s) * %d%s);", (int)b->component, r->input[i].name,
-             plus_offset(q->c->w->arena, row, b->offset), channel, (int)b->channel,
-             all ? "" : arena_printf(q->c->w->arena, ", %s < %d", channel, q->path->mul_x));
-    }
+    line(c->o, c->beside ? "cgtp_launch_beside();" : "cgtp_launch_wait();");
+    line(c->o, "cgtp_launch_next();");
 }
 
-void gemm_left(const struct gemm_path *q, const char *item, const char *channel, bool all)
+void gemm_end_launch(struct gemm_writer *c)
 {
-    struct gemm_writer *c = q->c;
-    for (int t = 0; t < q->v->ts; t++)
-        line(c->o, "cgtp_left t%d[%d];", t, q->d);
-    line(c->o, "CGTP_UNROLL");
-    line(c->o, "for (int i = 0; i < 4; i++) {");
-    gemm_take_channel(q, q->v->tensor, item, channel, all);
-    for (int t = 0; t < q->v->ts; t++)
-        line(c->o, "real t%du[%d];", t, q->d);
-    gemm_call(q, true);
-    for (int t = 0; t < q->v->ts; t++) {
-        line(c->o, "CGTP_UNROLL for (int k = 0; k < %d; k++)", q->d);
-        line(c->o, "t%d[k].set(i, t%du[k]);", t, t);
-    }
+    if (c->beside)
+        line(c->o, "cgtp_launch_wait();");
     line(c->o, "}");
+    blank(c->o);
 }
 
-void gemm_copies(struct gemm_writer *c, const char *tile, const char *to, const char *thread, int threads)
+/* ---- copies ---- */
+
+/* Is the input a row that is copied for a tile? */
+static bool copied(const struct gemm_writer *c, int input)
 {
+    const struct operand *q = source_input(c->w, input);
+    return demand_reads(c->d, input) && q->index == INDEX_ITEM && q->dim;
+}
+
+/* Each warp copies rows of few inputs, as what comes before the first row takes as long as some rows. */
+void gemm_copies(struct gemm_writer *c, const char *tile, const char *to, const char *warp, int warps)
+{
+    const int items = c->r ? GEMM_ITEMS : c->g->sum_items;
+    int64_t all = 0, before = 0;
+    for (int i = 0; i < c->w->form->inputs; i++)
+        all += copied(c, i) ? source_input(c->w, i)->dim : 0;
     for (int i = 0; i < c->w->form->inputs; i++) {
         const struct operand *q = source_input(c->w, i);
-        if (demand_reads(c->d, i) && q->index == INDEX_ITEM && q->dim)
-            line(c->o,
-                 "cgtp_copy_items<%lld, %s>(%s.%s, l.%s + %s * (int64_t)%s, %s, count_of(%s), %s, %d, once);",
-                 source_dim(q), gemm_is_wide(q) ? "true" : "false", to, q->symbol, q->array, tile,
-                 source_rows_apart(c->w->arena, q, GEMM_ITEMS, "l."), source_stride(c->w, q), tile, thread,
-                 threads);
+        if (!copied(c, i))
+            continue;
+        int first = (int)((2 * before * warps + all) / (2 * all)), last;
+        before += q->dim;
+        first = first < warps ? first : warps - 1;
+        last = (int)((2 * before * warps + all) / (2 * all));
+        last = last > first ? last : first + 1;
+        if (first > 0 && last < warps)
+            line(c->o, "if (%s >= %d && %s < %d)", warp, first, warp, last);
+        else if (first > 0)
+            line(c->o, "if (%s >= %d)", warp, first);
+        else if (last < warps)
+            line(c->o, "if (%s < %d)", warp, last);
+        line(c->o,
+             "cgtp_copy_items<%lld, %s, %d>(%s.%s, l.%s + %s * (int64_t)%s, %s, count_of(%s), %s%s, once);",
+             source_dim(q), gemm_is_wide(q) ? "true" : "false", last - first, to, q->symbol, q->array, tile,
+             source_rows_apart(c->w->arena, q, items, "l."), source_stride(c->w, q), tile, warp,
+             first ? arena_printf(c->w->arena, " - %d", first) : "");
     }
 }

@@ -2,12 +2,11 @@
 #include "schedule/gemm/gemm_plan.h"
 
 enum {
-    WARPS_MOST = 12,     /* of a block, with 168 registers each */
     WARPS_LIMIT = 16,    /* of a team, at most */
     SUM_WARPS_MOST = 16, /* of a block of sums */
     SUM_FIT = 2,         /* such blocks on a multiprocessor */
     SUM_TILES_MOST = 8,  /* blocks of columns of a part, in float32 */
-    REGISTERS_MOST = 88, /* that sums take */
+    REGISTERS = 80,      /* that a thread takes besides its sums */
     STAGES = 2,
     BLOCK_RESERVED = 1024 /* bytes of shared memory that a block takes beside its own */
 };
@@ -103,33 +102,34 @@ static double tensor_work(const struct demand *d, int path)
                 parts * gemm_variant(d, path)->ts * e->matrix->columns);
 }
 
-/* Of a product, for 8 that are summed over: a right operand's elements, and what tensor cores take. */
-static double product_work(const struct demand *d, int components, int tiles, bool shares_right)
+/* Of a product, for 8 that are summed over: what right operands take, and tensor cores. */
+static double product_work(const struct demand *d, int components, int tiles, double right)
 {
     const double busy = 2.5; /* instructions in the time of a product */
-    const int parts = gemm_has_parts(d) ? 4 : 1, products = gemm_has_parts(d) ? 3 : 4;
-    return tiles * (2 * (1 + parts) * (shares_right ? 1 : components) + busy * products * components);
+    return tiles * (right + busy * (gemm_has_parts(d) ? 3 : 4) * components);
 }
 
 /* Of a chunk. */
-static double span_work(const struct demand *d, const struct gemm_span *q)
+static double span_work(const struct gemm_rows *r, const struct gemm_span *q)
 {
+    const struct demand *d = r->demand;
+    const double right = gemm_has_parts(d) && !r->split ? 8 : 1;
     double work = 0;
     for (int i = 0; i < q->paths; i++) {
         const struct path *p = &d->plan->problem->path[q->path[i]];
         const struct variant *v = gemm_variant(d, q->path[i]);
         const int columns = d->plan->path[q->path[i]].matrix->columns;
-        if (q->back) {
+        if (r->back) {
             const struct code *code = demand_code(d, q->path[i]).product;
             if (!code)
                 continue;
             const double each = code->channel.fma + code->channel.mul + code->channel.add + 4;
             work += p->mul_y *
                     (4 * q->tiles * each + v->ps * round_up(p->mul_z, GEMM_BLOCK) *
-                                               (16.0 * columns + product_work(d, columns, q->tiles, true)));
+                                               (16.0 * columns + product_work(d, columns, q->tiles, right)));
         } else {
             work += p->mul_y * round_up(p->mul_x, GEMM_BLOCK) *
-                    (tensor_work(d, q->path[i]) + v->zs * product_work(d, columns, q->tiles, true));
+                    (tensor_work(d, q->path[i]) + v->zs * product_work(d, columns, q->tiles, right));
         }
     }
     return work;
@@ -137,80 +137,90 @@ static double span_work(const struct demand *d, const struct gemm_span *q)
 
 /* ---- spans ---- */
 
-/* Registers that a block of columns of the span takes. */
-static int words_of(const struct demand *d, const struct gemm_span *q, int components)
+/* Registers that a block of columns of the span takes: its sums, and beside them those of few terms. */
+static int words_of(const struct gemm_rows *r, const struct gemm_span *q, int components)
 {
-    int words = q->back ? 0 : 4 * components;
-    for (int i = 0; q->back && i < q->paths; i++) {
-        const struct variant *v = gemm_variant(d, q->path[i]);
-        const int n = v->ps * 4 * d->plan->path[q->path[i]].matrix->columns;
+    const struct demand *d = r->demand;
+    const int size = kernel_size(d->kernel) / 4;
+    if (!r->back)
+        return 4 * components * (gemm_has_parts(d) ? 2 : size);
+    int words = 0;
+    for (int i = 0; i < q->paths; i++) {
+        const bool parts =
+            gemm_has_parts(d) && d->plan->problem->path[q->path[i]].mul_z > GEMM_EXACT * GEMM_BLOCK;
+        const int n = gemm_variant(d, q->path[i])->ps * 4 * d->plan->path[q->path[i]].matrix->columns *
+                      (parts ? 2 : size);
         words = n > words ? n : words;
     }
-    return 2 * words + /* sums of few terms beside sums, or numbers of twice the size */
-           kernel_size(d->kernel) / 4 * (q->back ? 4 * components * demand_outputs_of(d, SLOT_X) : 0);
+    return words + 4 * components * demand_outputs_of(d, SLOT_X) * size;
 }
 
-static void add_span(struct gemm *g, int limit, struct gemm_span q, const struct segment *s)
+static void add_span(struct gemm_rows *r, int limit, struct gemm_span q, const struct segment *s)
 {
-    const int blocks = round_up(s->mul, GEMM_BLOCK), words = words_of(g->rows, &q, 2 * s->ir.l + 1);
-    int most = words ? REGISTERS_MOST / words : limit;
+    const int blocks = round_up(s->mul, GEMM_BLOCK), words = words_of(r, &q, 2 * s->ir.l + 1);
+    int most = words ? r->registers / words : limit;
     most = most < 1 ? 1 : most > limit ? limit : most;
     q.channels = s->mul;
     q.chunks = round_up(blocks, most);
     q.tiles = round_up(blocks, q.chunks);
     q.chunks = round_up(blocks, q.tiles);
-    q.first = g->spans ? g->span[g->spans - 1].first + g->span[g->spans - 1].chunks : 0;
-    q.work = span_work(g->rows, &q);
-    g->span[g->spans++] = q;
+    q.first = r->spans ? r->span[r->spans - 1].first + r->span[r->spans - 1].chunks : 0;
+    q.work = span_work(r, &q);
+    for (int i = 0; i < q.paths; i++)
+        r->blocks[q.path[i]] = q.chunks * q.tiles;
+    r->span[r->spans++] = q;
 }
 
-/* The spans: of z for each of its outputs, and of x where anything goes back; limit: blocks of a chunk, at
- * most. */
-static void find_spans(struct arena *a, struct gemm *g, int limit)
+/* The spans: of z for each of its outputs, or of x; limit: blocks of a chunk, at most. */
+static void find_spans(struct arena *a, struct gemm_rows *r, int limit)
 {
-    const struct demand *d = g->rows;
-    const struct irreps *x = slot_irreps(d->plan->problem, SLOT_X),
-                        *z = slot_irreps(d->plan->problem, SLOT_G);
+    const struct demand *d = r->demand;
+    const enum slot slot = r->back ? SLOT_X : SLOT_G;
+    const struct irreps *irreps = slot_irreps(d->plan->problem, slot);
+    const int outputs = demand_outputs_of(d, slot);
     int *first, *path;
-    paths_by_segment(a, d, SLOT_G, &first, &path);
-    g->span = NEW_ARRAY(a, struct gemm_span, z->n * demand_outputs_of(d, SLOT_G) + x->n + 1);
-    for (int o = 0; o < d->outputs; o++)
-        for (int s = 0; s < z->n && demand_output(d, o)->slot == SLOT_G; s++)
-            if (z->segment[s].mul)
+    paths_by_segment(a, d, slot, &first, &path);
+    r->spans = 0;
+    r->blocks = NEW_ARRAY(a, int, d->plan->problem->paths + 1);
+    r->span = NEW_ARRAY(a, struct gemm_span, irreps->n * (outputs + 1) + 1);
+    for (int o = 0; o < (r->back ? 1 : outputs); o++)
+        for (int s = 0; s < irreps->n; s++)
+            if (irreps->segment[s].mul && (outputs || first[s + 1] > first[s]))
                 add_span(
-                    g, limit,
+                    r, limit,
                     (struct gemm_span){
                         .output = o, .segment = s, .paths = first[s + 1] - first[s], .path = path + first[s]},
-                    &z->segment[s]);
-    paths_by_segment(a, d, SLOT_X, &first, &path);
-    const bool written = demand_outputs_of(d, SLOT_X) > 0;
-    for (int s = 0; s < x->n && (written || demand_outputs_of(d, SLOT_Y)); s++)
-        if (x->segment[s].mul && (written || first[s + 1] > first[s]))
-            add_span(
-                g, limit,
-                (struct gemm_span){
-                    .back = true, .segment = s, .paths = first[s + 1] - first[s], .path = path + first[s]},
-                &x->segment[s]);
+                    &irreps->segment[s]);
 }
 
-/* Where the weights of each path are, in shared memory or where they came from. */
-static void place_weights(struct arena *a, struct gemm *g)
+int gemm_words(const struct gemm_rows *r)
 {
-    const struct demand *d = g->rows;
-    int64_t at = 0;
-    g->place = NEW_ARRAY(a, int64_t, d->plan->problem->paths + 1);
-    for (int p = 0; p < d->plan->problem->paths; p++) {
-        const struct path *path = &d->plan->problem->path[p];
-        g->place[p] = g->resident ? at * (g->split ? 2 : 1) : path->weight_offset;
-        if (d->variant_of[p] >= 0)
-            at += (int64_t)path->mul_x * path->mul_y * gemm_pitch(path->mul_z);
+    return r->split ? 2 : 1;
+}
+
+int gemm_depth(const struct gemm_rows *r, const struct path *p)
+{
+    return r->back ? p->mul_z : p->mul_x;
+}
+
+/* Where the weights of each path are among all that are put for lanes. */
+static void place_weights(struct arena *a, struct gemm_rows *r)
+{
+    const struct problem *p = r->demand->plan->problem;
+    r->place = NEW_ARRAY(a, int64_t, p->paths + 1);
+    r->weights = 0;
+    for (int i = 0; i < p->paths; i++) {
+        r->place[i] = r->weights;
+        if (r->demand->variant_of[i] >= 0)
+            r->weights += (int64_t)p->path[i].mul_y * round_up(gemm_depth(r, &p->path[i]), GEMM_BLOCK) *
+                          r->blocks[i] * GEMM_BLOCK * GEMM_BLOCK * gemm_words(r);
     }
 }
 
-static bool fits(struct arena *a, struct gemm *g)
+static bool fits(struct arena *a, const struct gemm *g, struct gemm_rows *r)
 {
-    gemm_layout_rows(a, g);
-    return g->block.bytes <= g->device->shared_bytes;
+    gemm_layout_rows(a, r);
+    return r->block.bytes <= g->device->shared_bytes;
 }
 
 /* What a tile takes: all of it, and the warp of a team that has most of it. */
@@ -218,69 +228,94 @@ struct load {
     double all, most;
 };
 
-static struct load load_of(const struct gemm *g, int members)
+static struct load load_of(const struct gemm_rows *r)
 {
     double each[WARPS_LIMIT] = {0};
     struct load load = {0, 0};
-    for (int i = 0; i < g->spans; i++)
-        for (int k = 0; k < g->span[i].chunks; k++) {
-            double *mine = &each[(g->span[i].first + k) % members];
-            *mine += g->span[i].work;
-            load.all += g->span[i].work;
+    for (int i = 0; i < r->spans; i++)
+        for (int k = 0; k < r->span[i].chunks; k++) {
+            double *mine = &each[(r->span[i].first + k) % r->members];
+            *mine += r->span[i].work;
+            load.all += r->span[i].work;
             load.most = *mine > load.most ? *mine : load.most;
         }
     return load;
 }
 
-/* The time of a tile on a multiprocessor, as instructions that one could have issued: a warp by itself issues
- * one in four turns, and waits for a tile's rows where the copies of the next are not under way before. */
-static double time_of(const struct gemm *g, struct load load)
+/* The time of some tiles on a multiprocessor, as instructions that one could have issued: a warp by itself
+ * issues one in eight turns, and waits for a tile's rows where the copies of the next are not under way
+ * before. */
+static double time_of(const struct gemm_rows *r, struct load load)
 {
-    const double alone = 4 * load.most + (g->stages > 1 ? 200 : 1200), together = load.all / 3;
-    return alone / g->teams > together ? alone / g->teams : together;
+    const double tiles = 20,
+                 last = 0.6; /* of tens of thousands of items; turns lost as some teams have one less */
+    const double alone = 8 * load.most + (r->stages > 1 ? 400 : 2000), together = tiles * load.all / 2.5;
+    const double apart = (tiles / r->teams + last) * alone;
+    return apart > together ? apart : together;
+}
+
+/* Instructions of loops over what is summed over, each as long as tensor cores add up. */
+static double code_of(const struct gemm_rows *r)
+{
+    const struct demand *d = r->demand;
+    double code = 0;
+    for (int i = 0; i < r->spans; i++)
+        for (int k = 0; k < r->span[i].paths; k++) {
+            const int path = r->span[i].path[k], columns = d->plan->path[path].matrix->columns;
+            const struct variant *v = gemm_variant(d, path);
+            const double left = r->back ? 16 * columns : tensor_work(d, path);
+            const int blocks = round_up(gemm_depth(r, &d->plan->problem->path[path]), GEMM_BLOCK);
+            code += (blocks < GEMM_EXACT ? blocks : GEMM_EXACT) *
+                    (left + (r->back ? v->ps : v->zs) * r->span[i].tiles * (1 + 3 * columns));
+        }
+    return code;
 }
 
 /* Where weights are: the more of them is done before, the better, where that leaves room for enough warps. */
 static const struct place {
     bool resident, split;
     int warps;
-} places[] = {{true, true, 8}, {true, false, 1}, {false, false, 1}};
+} places[] = {{true, true, 8}, {true, false, 1}, {false, true, 1}};
 
-/* Teams of how many warps, with chunks of how many blocks: what takes the least time. Returns whether
- * anything has room.
- */
-static bool choose_teams(struct arena *a, struct gemm *g, int most, struct place place)
+/* Blocks of how many warps at most, in teams of how many, with chunks of how many blocks: what takes the
+ * least time. Returns whether anything has room. */
+static bool choose_teams(struct arena *a, const struct gemm *g, struct gemm_rows *r, int warps,
+                         struct place place)
 {
-    static const int team[] = {1, 2, 3, 4, 6, 8, 12, 16}, limit[] = {8, 4, 2, 1};
-    struct gemm best = {0};
+    static const int most[] = {16, 12, 8}, team[] = {1, 2, 3, 4, 6, 8, 12, 16}, limit[] = {8, 4, 2, 1};
+    struct gemm_rows best = {0};
     double least = 0;
-    g->resident = place.resident;
-    g->split = place.split;
-    for (int l = 0; l < 4; l++) {
-        g->spans = 0;
-        find_spans(a, g, limit[l]);
+    r->resident = place.resident;
+    r->split = place.split && gemm_has_parts(r->demand);
+    for (int l = 0; l < (warps ? 4 : 4 * (int)(sizeof most / sizeof *most)); l++) {
+        const int all = warps ? warps : most[l / 4];
+        r->registers = device_registers(g->device, all) - REGISTERS;
+        find_spans(a, r, limit[l % 4]);
+        place_weights(a, r);
         for (int i = 0; i < (int)(sizeof team / sizeof *team) * STAGES; i++) {
-            g->members = team[i / STAGES];
-            g->stages = STAGES - i % STAGES;
-            for (g->teams = most / g->members; g->teams > 0 && !fits(a, g);)
-                g->teams--;
-            const double time = g->teams ? time_of(g, load_of(g, g->members)) : 0;
-            if (g->teams * g->members >= place.warps && (!best.teams || time < least)) {
-                best = *g;
+            r->members = team[i / STAGES];
+            r->stages = STAGES - i % STAGES;
+            for (r->teams = all / r->members; r->teams > 0 && !fits(a, g, r);)
+                r->teams--;
+            const double time = r->teams ? time_of(r, load_of(r)) : 0;
+            if (r->teams * r->members >= place.warps && (!best.teams || time < least)) {
+                best = *r;
                 least = time;
             }
         }
     }
-    *g = best.teams ? best : *g;
-    return best.teams > 0 && fits(a, g);
+    *r = best.teams ? best : *r;
+    return best.teams > 0 && fits(a, g, r);
 }
 
-static bool choose_place(struct arena *a, struct gemm *g, int warps)
+static bool choose_place(struct arena *a, const struct gemm *g, struct gemm_rows *r, int warps)
 {
-    for (int i = gemm_has_parts(g->rows) ? 0 : 1; i < (int)(sizeof places / sizeof *places); i++)
-        if (choose_teams(a, g, warps ? warps : WARPS_MOST, places[i]))
-            return true;
-    return false;
+    const double instruction = 16; /* bytes */
+    bool found = false;
+    for (int i = gemm_has_parts(r->demand) ? 0 : 1; i < (int)(sizeof places / sizeof *places) && !found; i++)
+        found = choose_teams(a, g, r, warps, places[i]);
+    r->unrolled = found && code_of(r) * instruction <= g->device->loop_bytes;
+    return found;
 }
 
 /* ---- sums ---- */
@@ -326,12 +361,14 @@ static bool choose_blocks(struct arena *a, struct gemm *g)
     g->sets = round_up(warps, SUM_WARPS_MOST);
     g->warps = round_up(warps, g->sets);
     for (g->sum_stages = STAGES; g->sum_stages >= 1; g->sum_stages--)
-        for (g->fit = SUM_FIT; g->fit >= 1; g->fit--) {
-            gemm_layout_sums(a, g);
-            if (g->fit * (g->sum_block.bytes + BLOCK_RESERVED) <= g->device->shared_bytes + BLOCK_RESERVED &&
-                (g->fit == 1 || device_registers(g->device, round_up(g->warps * g->fit, 4) * 4) >= words))
-                return true;
-        }
+        for (g->fit = SUM_FIT; g->fit >= 1; g->fit--)
+            for (g->sum_items = 2 * GEMM_ITEMS; g->sum_items >= GEMM_ITEMS; g->sum_items -= GEMM_ITEMS) {
+                gemm_layout_sums(a, g);
+                if (g->fit * (g->sum_block.bytes + BLOCK_RESERVED) <=
+                        g->device->shared_bytes + BLOCK_RESERVED &&
+                    (g->fit == 1 || device_registers(g->device, round_up(g->warps * g->fit, 4) * 4) >= words))
+                    return true;
+            }
     return false;
 }
 
@@ -341,7 +378,9 @@ static double sum_work(const struct demand *d, const struct gemm_sum *q)
 {
     const struct variant *v = gemm_variant(d, q->path);
     const int columns = d->plan->path[q->path].matrix->columns;
-    return q->parts * 2.0 * (tensor_work(d, q->path) + v->ws * product_work(d, columns, q->tiles, false));
+    return q->parts * 2.0 *
+           (tensor_work(d, q->path) +
+            v->ws * product_work(d, columns, q->tiles, 2 * (gemm_has_parts(d) ? 4 : 1) * columns));
 }
 
 /* As other evaluations count. What a demand reads and writes of an item. */
@@ -362,11 +401,14 @@ static double cost_of(struct gemm *g)
     const double bytes_per_instruction = 6, per_item = 20, sums_of_parts = 60;
     const double waits = 1.5; /* beside other evaluations with such figures, measured */
     double work = 0;
-    for (int i = 0; i < g->spans; i++)
-        work += g->span[i].chunks * g->span[i].work;
+    g->bytes = bytes_of(g->sums) * (g->sets > 1 ? g->sets : 1);
+    for (int k = 0; k < GEMM_KINDS; k++) {
+        for (int i = 0; i < g->rows[k].spans; i++)
+            work += g->rows[k].span[i].chunks * g->rows[k].span[i].work;
+        g->bytes += bytes_of(g->rows[k].demand);
+    }
     for (int i = 0; i < g->sum_count; i++)
         work += sum_work(g->sums, &g->sum[i]);
-    g->bytes = bytes_of(g->rows) + bytes_of(g->sums) * (g->sets > 1 ? g->sets : 1);
     g->work = per_item + work / GEMM_ITEMS + (g->sums ? sums_of_parts : 0);
     const double bytes = g->bytes / bytes_per_instruction, longer = g->work > bytes ? g->work : bytes;
     return waits * (longer + 0.4 * (g->work + bytes - longer));
@@ -389,8 +431,16 @@ static const char *choose_routes(struct arena *a, struct schedule *s)
     return NULL;
 }
 
-/* The demand's outputs that are sums over all items, or that are not; NULL: there are none. */
-static const struct demand *outputs_of(struct arena *a, const struct demand *d, bool sums)
+/* Which kernel makes an output: one of GEMM_KINDS, or GEMM_KINDS for sums over all items. */
+static int kernel_of(const struct demand *d, int output)
+{
+    if (demand_operand(d, output)->index == INDEX_SHARED)
+        return GEMM_KINDS;
+    return demand_output(d, output)->slot == SLOT_G ? GEMM_FORTH : GEMM_BACK;
+}
+
+/* The demand's outputs that this kernel makes; NULL: there are none. */
+static const struct demand *outputs_of(struct arena *a, const struct demand *d, int kernel)
 {
     const int paths = d->plan->problem->paths;
     bool *takes = NEW_ARRAY(a, bool, paths + 1);
@@ -398,9 +448,17 @@ static const struct demand *outputs_of(struct arena *a, const struct demand *d, 
     for (int p = 0; p < paths; p++)
         takes[p] = d->variant_of[p] >= 0;
     for (int o = 0; o < d->outputs; o++)
-        if ((demand_operand(d, o)->index == INDEX_SHARED) == sums)
+        if (kernel_of(d, o) == kernel)
             output[n++] = d->output[o];
     return n ? demand_build(d->codes, d->plan, d->kernel, n, output, takes) : NULL;
+}
+
+static void add_operations(struct schedule *s, const struct demand *d)
+{
+    const struct operations more = demand_operations(d);
+    s->operations.fma += more.fma;
+    s->operations.mul += more.mul;
+    s->operations.add += more.add;
 }
 
 const char *gemm_plan(struct arena *a, struct schedule *s)
@@ -410,22 +468,22 @@ const char *gemm_plan(struct arena *a, struct schedule *s)
     const char *why = choose_routes(a, s);
     if (why)
         return why;
-    g->rows = outputs_of(a, s->demand, false);
-    g->sums = outputs_of(a, s->demand, true);
-    if (g->rows) {
-        if (!choose_place(a, g, knob_value(s, KNOB_WARPS)))
+    for (int k = 0; k < GEMM_KINDS; k++) {
+        struct gemm_rows *r = &g->rows[k];
+        r->demand = outputs_of(a, s->demand, k);
+        r->back = k == GEMM_BACK;
+        if (!r->demand)
+            continue;
+        if (!choose_place(a, g, r, knob_value(s, KNOB_WARPS)))
             return "rows of a tile larger than shared memory";
-        place_weights(a, g);
-        s->operations = demand_operations(g->rows);
+        add_operations(s, r->demand);
     }
+    g->sums = outputs_of(a, s->demand, GEMM_KINDS);
     if (g->sums) {
         find_sums(a, g);
         if (!choose_blocks(a, g))
             return "rows of a tile larger than shared memory";
-        const struct operations more = demand_operations(g->sums);
-        s->operations.fma += more.fma;
-        s->operations.mul += more.mul;
-        s->operations.add += more.add;
+        add_operations(s, g->sums);
     }
     s->own = g;
     s->cost = cost_of(g);

@@ -2,10 +2,12 @@
  *
  * A path whose weights connect channels is T = M x, made for each item and channel of x by its code, and a
  * product of matrices: z += T W for channels u of x and w of z, P = g W^T the other way, gW = T^T g, where
- * items and components are what is summed over. Two kernels: of rows, in which a team of warps has tiles of
- * 16 items, and each warp chunks of the channels of an output's segments; of sums over all items, in which
- * each warp of a set of blocks has a part of the weights of one path, whose sum stays in registers. The left
- * operand of a product (T, or g) is made in the registers of the lanes that need it.
+ * items and components are what is summed over. Kernels of rows, one of z and one of x and y: a team of warps
+ * has tiles of 16 items, and each warp chunks of the channels of an output's segments. A kernel of sums over
+ * all items, in which each warp of a set of blocks has a part of the weights of one path, whose sum stays in
+ * registers. The left operand of a product (T, or g) is made in the registers of the lanes that need it;
+ * weights are put in the order of lanes beforehand, in shared memory or, where there is no room, in the
+ * workspace.
  */
 #ifndef CGTPGEN_GEMM_PLAN_H
 #define CGTPGEN_GEMM_PLAN_H
@@ -14,14 +16,14 @@
 #include "schedule/schedule.h"
 
 enum {
-    GEMM_ITEMS = 16, /* of a tile: rows of a left operand */
-    GEMM_BLOCK = 8,  /* columns of a right operand, and what is summed over at a time */
-    GEMM_EXACT = 4   /* such sums that tensor cores add up in float32, before they are added to others */
+    GEMM_ITEMS = 16,            /* of a tile: rows of a left operand */
+    GEMM_BLOCK = 8,             /* columns of a right operand, and what is summed over at a time */
+    GEMM_WEIGHTS_THREADS = 256, /* of a block that puts weights into the workspace */
+    GEMM_EXACT = 4 /* such sums that tensor cores add up in float32, before they are added to others */
 };
 
 /* A segment of outputs: a warp has `tiles` blocks of its channels at a time, a chunk. */
 struct gemm_span {
-    bool back;  /* of x, with what goes to y: by weights turned round; otherwise of z */
     int output; /* of z: the demand's */
     int segment, channels;
     int tiles, chunks;
@@ -30,6 +32,25 @@ struct gemm_span {
     int paths;
     const int *path;
 };
+
+/* A kernel of rows. */
+struct gemm_rows {
+    const struct demand *demand; /* its outputs; NULL: there is no such kernel */
+    bool back;                   /* of x and y: by weights turned round; otherwise of z */
+    const char *name;            /* what its device code is called */
+    int spans;
+    struct gemm_span *span;
+    int members, teams, stages;    /* warps of a team; of a block; tiles of a team under way */
+    bool resident, split;          /* weights are in shared memory; each as its two parts */
+    int registers;                 /* that sums may take */
+    bool unrolled;                 /* loops over what is summed over, as far as tensor cores add up */
+    int64_t *place, weights;       /* [paths]: where its weights are among those of an input; of all */
+    int *blocks;                   /* [paths]: blocks of columns of its weights */
+    struct layout tile, out, team; /* rows of inputs, of outputs of slot y; of a team */
+    struct layout fields, block;   /* weights in shared memory */
+};
+
+enum { GEMM_FORTH, GEMM_BACK, GEMM_KINDS };
 
 /* The weights of a path: 16 channels of x for one of y, and a chunk of the channels of z, are a part, which a
  * warp has. */
@@ -42,21 +63,13 @@ struct gemm_sum {
 struct gemm {
     const char *name; /* kernel and schedule; what its device code is called */
     const struct device *device;
-    const struct demand *rows, *sums; /* outputs of items; sums over all items; NULL: none */
-    double work, bytes;               /* per item: instructions of a warp; moved */
-    /* rows */
-    int spans;
-    struct gemm_span *span;
-    int members, teams, stages;    /* warps of a team; of a block; tiles of a team under way */
-    bool resident, split;          /* weights are in shared memory; each as its two parts */
-    int64_t *place;                /* [paths]: where its weights are */
-    struct layout tile, out, team; /* rows of inputs, of outputs; of a team */
-    struct layout weights, block;
-    /* sums */
+    struct gemm_rows rows[GEMM_KINDS];
+    const struct demand *sums; /* sums over all items; NULL: none */
+    double work, bytes;        /* per item: instructions of a warp; moved */
     int sum_count, parts;
     struct gemm_sum *sum;
-    int warps, fit, sets; /* of a block; blocks on a multiprocessor; that together have all parts */
-    int sum_stages;
+    int warps, fit, sets;      /* of a block; blocks on a multiprocessor; that together have all parts */
+    int sum_stages, sum_items; /* tiles under way; items of a tile */
     struct layout sum_tile, sum_block;
 };
 
@@ -72,12 +85,19 @@ bool gemm_has_parts(const struct demand *);
 /* Are its rows copied by 16 bytes? */
 bool gemm_is_wide(const struct operand *);
 
-/* Elements from one row to the next in shared memory, of rows of so many: four more than a multiple of eight.
- */
+/* Elements from one row to the next in shared memory, of rows of so many, whose channels lanes read two at a
+ * time, or one at a time as sums do. */
 int gemm_pitch(int64_t elements);
+int gemm_sum_pitch(const struct demand *, int64_t elements);
 
-/* Lays out the shared memory of both kernels. */
-void gemm_layout_rows(struct arena *, struct gemm *);
+/* Numbers that a weight is, as weights are put for lanes. */
+int gemm_words(const struct gemm_rows *);
+
+/* Channels of the path that are summed over. */
+int gemm_depth(const struct gemm_rows *, const struct path *);
+
+/* Lays out the shared memory of the kernels. */
+void gemm_layout_rows(struct arena *, struct gemm_rows *);
 void gemm_layout_sums(struct arena *, struct gemm *);
 
 /* Names the device code of a schedule, and its structs. */

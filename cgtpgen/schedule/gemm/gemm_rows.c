@@ -2,28 +2,9 @@
 #include "schedule/gemm/gemm_emit.h"
 #include "schedule/path.h"
 
-/* ---- weights ---- */
-
-static int pitch_of(const struct gemm_path *q)
+static const char *truth(bool is)
 {
-    return q->c->g->resident ? gemm_pitch(q->path->mul_z) : q->path->mul_z;
-}
-
-/* Numbers that a weight is. */
-static int words_of(const struct gemm *g)
-{
-    return g->split ? 2 : 1;
-}
-
-/* Where the weights begin, of the input, of channel a of y. */
-static const char *weights_of(const struct gemm_path *q, int input)
-{
-    struct arena *a = q->c->w->arena;
-    const struct gemm *g = q->c->g;
-    const char *w =
-        arena_printf(a, g->resident ? "block.weights.%s" : "l.%s", source_input(q->c->w, input)->symbol);
-    w = plus_offset(a, w, g->place[q->path->number]);
-    return path_channels_a(q->e) > 1 ? arena_printf(a, "%s + a * %d", w, pitch_of(q) * words_of(g)) : w;
+    return is ? "true" : "false";
 }
 
 /* " + chunk * 64": what so many elements are for each chunk; nothing where there is one. */
@@ -39,64 +20,149 @@ static const char *rest_of(const struct gemm_writer *c, const struct gemm_span *
                          : arena_printf(c->w->arena, "%d", s->channels);
 }
 
-static const char *truth(bool is)
-{
-    return is ? "true" : "false";
-}
-
-/* `sum` += left operand `left` times weights, of rows from `from` on of n. */
+/* `sum` += left operand `left` times weights, of rows from `from` on. */
 static void emit_product(const struct gemm_path *q, const struct gemm_span *s, const char *sum,
-                         const char *left, int input, const char *from, int n)
+                         const char *left, int input, const char *from)
 {
     struct gemm_writer *c = q->c;
-    const int step = path_channels_a(q->e) * pitch_of(q), row = s->back ? 1 : step,
-              column = s->back ? step : 1;
-    const int words = words_of(c->g);
-    const char *at = row * words > 1 ? arena_printf(c->w->arena, "%s * %d", from, row * words) : from;
-    line(c->o, "cgtp_add_weighted<%d, %d, %s, %s, %s>(%s, %s, %s + %s%s, %d - %s, %s);", row, column,
-         truth(n % GEMM_BLOCK == 0), truth(s->channels == s->chunks * s->tiles * GEMM_BLOCK),
-         truth(c->g->split), sum, left, weights_of(q, input), at, of_chunk(c, s, column * words), n, from,
-         rest_of(c, s));
+    const int words = gemm_words(c->r);
+    line(c->o, "cgtp_add_weighted<%d>(%s, %s, %s + %s * %d%s);", words, sum, left, gemm_weights_of(q, input),
+         from, c->r->blocks[q->path->number] * GEMM_BLOCK * words, of_chunk(c, s, GEMM_BLOCK * words));
 }
 
-/* A loop over n rows of weights, by blocks. Of numbers in parts a few blocks, with so many products each,
- * make sums of their own: `count` arrays part0 .., which end_rows adds to others. */
-static void begin_rows(const struct gemm_path *q, const struct gemm_span *s, const char *variable, int n,
-                       int count, int products)
+/* ---- elements ---- */
+
+/* Are the elements of two neighbouring channels, by two, at even places of a row? */
+static const char *even(const struct operand_block *b)
+{
+    const bool together = b->channel == b->components && b->component == 1;
+    return truth(b->offset % 2 == 0 && (together || (b->channel == 1 && b->component % 2 == 0)));
+}
+
+/* Declares and reads two neighbouring channels, of which `all` or as many as `count` says are there. */
+static void take_pair(const struct gemm_path *q, const char *name, const struct operand *x, const char *item,
+                      const char *channel, bool all, const char *count)
 {
     struct gemm_writer *c = q->c;
-    const char *first = "0", *end = arena_printf(c->w->arena, "%d", n);
-    if (gemm_has_parts(c->d)) {
-        const int some = (products < GEMM_EXACT ? GEMM_EXACT / products : 1) * GEMM_BLOCK;
+    const struct operand_block *b = operand_block_of(x, q->path);
+    const char *row = arena_printf(c->w->arena, "rows.%s[%s]", x->symbol, item);
+    line(c->o, "real %spair[2][%d];", name, b->components);
+    line(c->o, "cgtp_take_pair<%s, %d, %d>(%spair, %s + (%s) * %d%s);", even(b), (int)b->component,
+         (int)b->channel, name, plus_offset(c->w->arena, row, b->offset), channel, (int)b->channel,
+         all ? "" : arena_printf(c->w->arena, ", %s - (%s)", count, channel));
+}
+
+/* The inputs of slot x that the recipe reads. */
+static void take_channels(const struct gemm_path *q, const struct recipe *r, const char *item,
+                          const char *channel, bool all)
+{
+    const char *count = arena_printf(q->c->w->arena, "%d", q->path->mul_x);
+    for (int i = 0; i < r->inputs; i++)
+        if (r->input[i].role == ROLE_B && recipe_reads(r, i))
+            take_pair(q, r->input[i].name, source_input(q->c->w, r->input[i].source), item, channel, all,
+                      count);
+}
+
+/* Sets the left operands `name`0, .. from numbers `name`0u.. of the element. */
+static void set_left(const struct gemm_path *q, const char *name, const char *from)
+{
+    line(q->c->o, "CGTP_UNROLL for (int k = 0; k < %d; k++)", q->d);
+    line(q->c->o, "%s[k].set(item + 2 * j, %s[k]);", name, from);
+}
+
+/* Loops over a lane's elements of a left operand: of both items, j is one of two channels. */
+static void begin_item(struct gemm_writer *c)
+{
+    line(c->o, "CGTP_UNROLL");
+    line(c->o, "for (int item = 0; item < 2; item++) {");
+}
+
+static void begin_pair(struct gemm_writer *c)
+{
+    line(c->o, "CGTP_UNROLL");
+    line(c->o, "for (int j = 0; j < 2; j++) {");
+}
+
+/* Makes T for channels of x from u on. */
+static void emit_t(const struct gemm_path *q)
+{
+    struct gemm_writer *c = q->c;
+    for (int t = 0; t < q->v->ts; t++)
+        line(c->o, "cgtp_left t%d[%d];", t, q->d);
+    begin_item(c);
+    take_channels(q, q->v->tensor, "cgtp_gemm_row(item)", "u + cgtp_gemm_pair()",
+                  q->path->mul_x % GEMM_BLOCK == 0);
+    begin_pair(c);
+    for (int t = 0; t < q->v->ts; t++)
+        line(c->o, "real t%du[%d];", t, q->d);
+    gemm_call(q, true);
+    for (int t = 0; t < q->v->ts; t++)
+        set_left(q, arena_printf(c->w->arena, "t%d", t), arena_printf(c->w->arena, "t%du", t));
+    line(c->o, "}");
+    line(c->o, "}");
+}
+
+/* ---- loops ---- */
+
+/* A loop over n rows of weights, by blocks. */
+struct rows {
+    const char *variable;
+    int n;
+    int count;              /* of its sums */
+    const char *const *sum; /* their names */
+    int some;               /* rows whose products tensor cores add up; 0: all there are */
+};
+
+/* With so many products of each row. first: nothing is in the sums yet. */
+static struct rows rows_of(const struct gemm_path *q, const char *variable, int n, int count,
+                           const char *const *sum, int products, bool first)
+{
+    const int some = (products < GEMM_EXACT ? GEMM_EXACT / products : 1) * GEMM_BLOCK;
+    return (struct rows){variable, n, count, sum,
+                         gemm_has_parts(q->c->d) && !(first && n <= some) ? some : 0};
+}
+
+/* Of numbers in parts some rows make sums of their own, arrays part0 .., which end_rows adds to others. */
+static void begin_rows(const struct gemm_path *q, const struct gemm_span *s, const struct rows *r)
+{
+    struct gemm_writer *c = q->c;
+    const bool apart = r->some && r->some < r->n;
+    const char *end = arena_printf(c->w->arena, "%d", r->n);
+    if (apart) {
         line(c->o, "CGTP_LOOP");
-        line(c->o, "for (int first = 0; first < %d; first += %d) {", n, some);
-        for (int i = 0; i < count; i++)
-            line(c->o, "real part%d[%d][%d][4] = {};", i, q->d, s->tiles);
-        first = "first";
-        end = n % some ? arena_printf(c->w->arena, "(first + %d < %d ? first + %d : %d)", some, n, some, n)
-                       : arena_printf(c->w->arena, "first + %d", some);
+        line(c->o, "for (int first = 0; first < %d; first += %d) {", r->n, r->some);
+        end = r->n % r->some ? arena_printf(c->w->arena, "(first + %d < %d ? first + %d : %d)", r->some, r->n,
+                                            r->some, r->n)
+                             : arena_printf(c->w->arena, "first + %d", r->some);
+    } else if (r->some) {
+        line(c->o, "{");
     }
-    line(c->o, "CGTP_LOOP");
-    line(c->o, "for (int %s = %s; %s < %s; %s += %d) {", variable, first, variable, end, variable,
-         GEMM_BLOCK);
+    for (int i = 0; i < r->count && r->some; i++)
+        line(c->o, "real part%d[%d][%d][4] = {};", i, q->d, s->tiles);
+    if (!c->r->unrolled)
+        line(c->o, "CGTP_LOOP");
+    else if (r->some || r->n <= GEMM_EXACT * GEMM_BLOCK)
+        line(c->o, "CGTP_UNROLL");
+    else
+        line(c->o, "CGTP_UNROLL_BY(%d)", GEMM_EXACT);
+    line(c->o, "for (int %s = %s; %s < %s; %s += %d) {", r->variable, apart ? "first" : "0", r->variable, end,
+         r->variable, GEMM_BLOCK);
 }
 
-/* sum: [count], their names. */
-static void end_rows(const struct gemm_path *q, int count, const char *const *sum)
+static void end_rows(const struct gemm_path *q, const struct rows *r)
 {
     struct gemm_writer *c = q->c;
     line(c->o, "}");
-    if (!gemm_has_parts(c->d))
-        return;
-    for (int i = 0; i < count; i++)
-        line(c->o, "cgtp_add_parts(%s, part%d);", sum[i], i);
-    line(c->o, "}");
+    for (int i = 0; i < r->count && r->some; i++)
+        line(c->o, "cgtp_add_parts(%s, part%d);", r->sum[i], i);
+    if (r->some)
+        line(c->o, "}");
 }
 
-/* Number i of what a product is added to first. */
-static const char *target_of(const struct gemm_path *q, int i, const char *sum)
+/* What products are added to first, instead of sum number i. */
+static const char *target_of(const struct gemm_path *q, const struct rows *r, int i)
 {
-    return gemm_has_parts(q->c->d) ? arena_printf(q->c->w->arena, "part%d", i) : sum;
+    return r->some ? arena_printf(q->c->w->arena, "part%d", i) : r->sum[i];
 }
 
 /* ---- z ---- */
@@ -104,43 +170,44 @@ static const char *target_of(const struct gemm_path *q, int i, const char *sum)
 static void emit_forth(struct gemm_writer *c, const struct gemm_span *s, int path)
 {
     static const char *const sum = "sum";
-    const struct gemm_path q = gemm_path_of(c, path, "i % 2");
+    const struct gemm_path q = gemm_path_of(c, path, "item", "pair[j]", "");
     int products = 0;
     for (int i = 0; i < q.v->zs; i++)
         products += q.v->z[i].output == c->d->output[s->output];
     gemm_comment(&q);
     gemm_begin_channels(&q);
     gemm_take_items(&q, q.v->tensor, "cgtp_gemm_row(i)");
-    begin_rows(&q, s, "u", q.path->mul_x, 1, products);
-    gemm_left(&q, "cgtp_gemm_row(i)", "u + cgtp_gemm_column(i)", q.path->mul_x % GEMM_BLOCK == 0);
+    const struct rows r = rows_of(&q, "u", q.path->mul_x, 1, &sum, products, false);
+    begin_rows(&q, s, &r);
+    emit_t(&q);
     for (int i = 0; i < q.v->zs; i++)
         if (q.v->z[i].output == c->d->output[s->output])
-            emit_product(&q, s, target_of(&q, 0, sum), arena_printf(c->w->arena, "t%d", q.v->z[i].t),
-                         q.v->z[i].w, "u", q.path->mul_x);
-    end_rows(&q, 1, &sum);
+            emit_product(&q, s, target_of(&q, &r, 0), arena_printf(c->w->arena, "t%d", q.v->z[i].t),
+                         q.v->z[i].w, "u");
+    end_rows(&q, &r);
     line(c->o, "}");
 }
 
-/* Where an output's channels of the span are in the rows of the tile. */
-static const char *place_of(const struct gemm_writer *c, const struct gemm_span *s, const struct operand *q)
+/* Stores a span's channels of an output. */
+static void emit_put(struct gemm_writer *c, const struct gemm_span *s, const struct operand *q,
+                     const char *function, const char *sum)
 {
     const struct operand_block *b = &q->block[s->segment];
-    return arena_printf(
-        c->w->arena, "%s%s",
-        plus_offset(c->w->arena, arena_printf(c->w->arena, "own.out.%s[0]", q->symbol), b->offset),
-        of_chunk(c, s, (int)b->channel));
+    const bool pairs = q->dim % 2 == 0 && s->channels % 2 == 0;
+    line(c->o, "%s<%s, %d, %d>(l.%s + tile * (int64_t)%s + %lld%s, %s, count_of(tile), %s, %s);", function,
+         pairs ? even(b) : "false", (int)b->channel, (int)b->component, q->array,
+         source_rows_apart(c->w->arena, q, GEMM_ITEMS, "l."), (long long)b->offset,
+         of_chunk(c, s, (int)b->channel), source_stride(c->w, q), sum, rest_of(c, s));
 }
 
 static void emit_span_forth(struct gemm_writer *c, const struct gemm_span *s)
 {
     const struct operand *q = demand_operand(c->d, s->output);
-    const struct operand_block *b = &q->block[s->segment];
-    line(c->o, "real sum[%d][%d][4] = {};", b->components, s->tiles);
+    line(c->o, "real sum[%d][%d][4] = {};", q->block[s->segment].components, s->tiles);
     for (int i = 0; i < s->paths; i++)
         if (gemm_adds(c->d, s->output, s->path[i]))
             emit_forth(c, s, s->path[i]);
-    line(c->o, "cgtp_put_product<%d, %d, %d>(%s, sum, %s);", gemm_pitch(q->dim), (int)b->channel,
-         (int)b->component, place_of(c, s, q), rest_of(c, s));
+    emit_put(c, s, q, "cgtp_put_product", "sum");
 }
 
 /* ---- x and y ---- */
@@ -149,18 +216,13 @@ static void emit_span_forth(struct gemm_writer *c, const struct gemm_span *s)
 static void emit_g(const struct gemm_path *q, const struct operand *g)
 {
     struct gemm_writer *c = q->c;
-    const struct operand_block *b = operand_block_of(g, q->path);
-    const bool all = q->path->mul_z % GEMM_BLOCK == 0;
-    const char *row = arena_printf(c->w->arena, "rows.%s[cgtp_gemm_row(i)]", g->symbol);
     line(c->o, "cgtp_left g[%d];", q->d);
-    line(c->o, "CGTP_UNROLL");
-    line(c->o, "for (int i = 0; i < 4; i++) {");
-    line(c->o, "real gu[%d];", q->d);
-    line(c->o, "cgtp_take<%d>(gu, %s + (c + cgtp_gemm_column(i)) * %d%s);", (int)b->component,
-         plus_offset(c->w->arena, row, b->offset), (int)b->channel,
-         all ? "" : arena_printf(c->w->arena, ", c + cgtp_gemm_column(i) < %d", q->path->mul_z));
-    line(c->o, "CGTP_UNROLL for (int k = 0; k < %d; k++)", q->d);
-    line(c->o, "g[k].set(i, gu[k]);");
+    begin_item(c);
+    take_pair(q, "g", g, "cgtp_gemm_row(item)", "c + cgtp_gemm_pair()", q->path->mul_z % GEMM_BLOCK == 0,
+              arena_printf(c->w->arena, "%d", q->path->mul_z));
+    begin_pair(c);
+    set_left(q, "g", "gpair[j]");
+    line(c->o, "}");
     line(c->o, "}");
 }
 
@@ -184,38 +246,40 @@ static void emit_p(const struct gemm_path *q, const struct gemm_span *s)
             }
         if (before)
             continue;
-        begin_rows(q, s, "c", q->path->mul_z, n, 1);
+        const struct rows r = rows_of(q, "c", q->path->mul_z, n, sum, 1, true);
+        begin_rows(q, s, &r);
         emit_g(q, source_input(c->w, p[j].g));
         for (int i = 0; i < n; i++)
-            emit_product(q, s, target_of(q, i, sum[i]), "g", w[i], "c", q->path->mul_z);
-        end_rows(q, n, sum);
+            emit_product(q, s, target_of(q, &r, i), "g", w[i], "c");
+        end_rows(q, &r);
     }
 }
 
-/* What comes of P, for each of the lane's items and channels. */
+/* What comes of P, for each of the lane's items and channels: two channels i of one item. */
 static void emit_of_p(const struct gemm_path *q, const struct gemm_span *s)
 {
     struct gemm_writer *c = q->c;
     const bool all = s->channels == s->chunks * s->tiles * GEMM_BLOCK;
-    const char *channel = s->chunks > 1
-                              ? arena_printf(c->w->arena, "chunk * %d + i / 4 * 8 + cgtp_gemm_sum_column(i)",
-                                             s->tiles * GEMM_BLOCK)
-                              : "i / 4 * 8 + cgtp_gemm_sum_column(i)";
+    const char *channel = "i / 2 * 8 + cgtp_gemm_pair()";
+    if (s->chunks > 1)
+        channel = arena_printf(c->w->arena, "chunk * %d + %s", s->tiles * GEMM_BLOCK, channel);
     line(c->o, "CGTP_UNROLL");
-    line(c->o, "for (int i = 0; i < %d; i++) {", 4 * s->tiles);
-    gemm_take_channel(q, q->v->product, "cgtp_gemm_sum_row(i % 4)", channel, all);
+    line(c->o, "for (int i = 0; i < %d; i++) {", 2 * s->tiles);
+    take_channels(q, q->v->product, "cgtp_gemm_row(i)", channel, all);
+    begin_pair(c);
     for (int j = 0; j < q->v->ps; j++) {
         line(c->o, "real p%du[%d];", j, q->d);
         line(c->o, "CGTP_UNROLL for (int k = 0; k < %d; k++)", q->d);
-        line(c->o, "p%du[k] = p%d[k][i / 4][i %% 4];", j, j);
+        line(c->o, "p%du[k] = p%d[k][i / 2][i %% 2 * 2 + j];", j, j);
     }
     gemm_call(q, false);
+    line(c->o, "}");
     line(c->o, "}");
 }
 
 static void emit_back(struct gemm_writer *c, const struct gemm_span *s, int path)
 {
-    const struct gemm_path q = gemm_path_of(c, path, "i % 4 / 2");
+    const struct gemm_path q = gemm_path_of(c, path, "i % 2", "pair[j]", "sum[2 * i + j]");
     if (!q.v->product)
         return;
     gemm_comment(&q);
@@ -232,7 +296,7 @@ static void emit_back(struct gemm_writer *c, const struct gemm_span *s, int path
         const struct operand *y = kernel_output(c->d->kernel, q.v->product->output[o].source);
         const struct operand_block *b = operand_block_of(y, q.path);
         const char *row =
-            arena_printf(c->w->arena, "own.out.%s[%s][0]", y->symbol, c->g->members > 1 ? "member" : "0");
+            arena_printf(c->w->arena, "own.out.%s[%s][0]", y->symbol, c->r->members > 1 ? "member" : "0");
         line(c->o, "cgtp_add_of_items<%d, %d>(%s, %ssum);", gemm_pitch(y->dim), (int)b->component,
              path_address(c->w->arena, q.e, ROLE_A, row, b), y->symbol);
     }
@@ -248,13 +312,10 @@ static void emit_span_back(struct gemm_writer *c, const struct gemm_span *s)
     }
     for (int i = 0; i < s->paths; i++)
         emit_back(c, s, s->path[i]);
-    for (int o = 0; o < c->d->outputs; o++) {
-        const struct operand *q = demand_operand(c->d, o);
-        const struct operand_block *b = q->slot == SLOT_X ? &q->block[s->segment] : NULL;
-        if (b)
-            line(c->o, "cgtp_put_channels<%d, %d, %d>(%s, %ssum, %s);", gemm_pitch(q->dim), (int)b->channel,
-                 (int)b->component, place_of(c, s, q), q->symbol, rest_of(c, s));
-    }
+    for (int o = 0; o < c->d->outputs; o++)
+        if (demand_output(c->d, o)->slot == SLOT_X)
+            emit_put(c, s, demand_operand(c->d, o), "cgtp_put_channels",
+                     arena_printf(c->w->arena, "%ssum", demand_operand(c->d, o)->symbol));
 }
 
 /* ---- a tile ---- */
@@ -262,11 +323,11 @@ static void emit_span_back(struct gemm_writer *c, const struct gemm_span *s)
 static void emit_span(struct gemm_writer *c, const struct gemm_span *s)
 {
     const struct segment *segment =
-        &slot_irreps(c->w->problem, s->back ? SLOT_X : SLOT_G)->segment[s->segment];
+        &slot_irreps(c->w->problem, c->r->back ? SLOT_X : SLOT_G)->segment[s->segment];
     struct text words = {.arena = c->w->arena};
     irrep_print(&words, segment->ir);
-    line(c->o, "/* %s: %dx%s */", s->back ? "x" : "z", segment->mul, text_string(&words));
-    const int members = c->g->members;
+    line(c->o, "/* %s: %dx%s */", c->r->back ? "x" : "z", segment->mul, text_string(&words));
+    const int members = c->r->members;
     if (members > 1)
         line(c->o, "for (int chunk = (member + %d) %% %d; chunk < %d; chunk += %d) {",
              (members - s->first % members) % members, members, s->chunks, members);
@@ -274,11 +335,20 @@ static void emit_span(struct gemm_writer *c, const struct gemm_span *s)
         line(c->o, "for (int chunk = 0; chunk < %d; chunk++) {", s->chunks);
     else
         line(c->o, "{");
-    if (s->back)
+    if (c->r->back)
         emit_span_back(c, s);
     else
         emit_span_forth(c, s);
     line(c->o, "}");
+}
+
+/* Are there sums of slot y? */
+static bool has_sums(const struct gemm_writer *c)
+{
+    bool any = false;
+    for (int i = 0; i < c->d->outputs; i++)
+        any |= demand_output(c->d, i)->slot == SLOT_Y && demand_operand(c->d, i)->dim;
+    return any;
 }
 
 /* Zeros in the warp's sums of slot y. */
@@ -287,67 +357,66 @@ static void emit_zeros(struct gemm_writer *c)
     bool any = false;
     for (int o = 0; o < c->d->outputs; o++) {
         const struct operand *q = demand_operand(c->d, o);
-        if (q->slot != SLOT_Y)
+        if (q->slot != SLOT_Y || q->dim == 0)
             continue;
         any = true;
         line(c->o, "cgtp_clear_weights(own.out.%s[%s][0], %d, lane, CGTP_LANES);", q->symbol,
-             c->g->members > 1 ? "member" : "0", gemm_pitch(q->dim) * GEMM_ITEMS);
+             c->r->members > 1 ? "member" : "0", gemm_pitch(q->dim) * GEMM_ITEMS);
     }
     if (any)
         line(c->o, "cgtp_sync_warp();");
 }
 
-/* Rows of outputs on their way from shared memory. */
-static void emit_put(struct gemm_writer *c)
+/* Rows of slot y on their way from shared memory. */
+static void emit_sums(struct gemm_writer *c)
 {
-    const int threads = c->g->members * 32;
+    const int threads = c->r->members * 32;
     for (int o = 0; o < c->d->outputs; o++) {
         const struct operand *q = demand_operand(c->d, o);
-        if (q->dim == 0)
+        if (q->dim == 0 || q->slot != SLOT_Y)
             continue;
-        const char *of = q->slot == SLOT_Y ? "[0]" : "";
-        if (q->slot == SLOT_Y && c->g->members > 1) {
+        if (c->r->members > 1) {
             line(c->o, "cgtp_add_members(own.out.%s, thread);", q->symbol);
-            line(c->o, "cgtp_sync_group<%d>();", c->g->members);
+            line(c->o, "cgtp_sync_group<%d>();", c->r->members);
         }
         line(c->o,
-             "cgtp_put_items<%lld, %s>(l.%s + tile * (int64_t)%s, %s, own.out.%s%s, count_of(tile), thread, "
+             "cgtp_put_items<%lld, %s>(l.%s + tile * (int64_t)%s, %s, own.out.%s[0], count_of(tile), thread, "
              "%d);",
              source_dim(q), truth(gemm_is_wide(q)), q->array,
-             source_rows_apart(c->w->arena, q, GEMM_ITEMS, "l."), source_stride(c->w, q), q->symbol, of,
-             threads);
+             source_rows_apart(c->w->arena, q, GEMM_ITEMS, "l."), source_stride(c->w, q), q->symbol, threads);
     }
+}
+
+/* Copies of the next tile. */
+static void emit_next(struct gemm_writer *c, const char *to)
+{
+    line(c->o, "if (next < tiles) {");
+    gemm_copies(c, "next", to, c->r->members > 1 ? "member" : "0", c->r->members);
+    line(c->o, "}");
+    line(c->o, "cgtp_copies_commit();");
 }
 
 static void emit_tile(struct gemm_writer *c)
 {
-    const struct gemm *g = c->g;
-    const int threads = g->members * 32;
+    const struct gemm_rows *r = c->r;
     line(c->o, "CGTP_LOOP");
     line(c->o, "for (; tile < tiles; tile = next) {");
     line(c->o, "next = tile + step;");
-    if (g->stages > 1) {
-        line(c->o, "if (next < tiles) {");
-        gemm_copies(c, "next", "own.ring[1 - turn]", "thread", threads);
-        line(c->o, "}");
-        line(c->o, "cgtp_copies_commit();");
-        line(c->o, "const %s &rows = own.ring[turn];", g->tile.name);
-    }
-    line(c->o, "cgtp_copies_wait<%d>();", g->stages - 1);
-    line(c->o, "cgtp_sync_group<%d>();", g->members);
-    emit_zeros(c);
-    for (int i = 0; i < g->spans; i++)
-        emit_span(c, &g->span[i]);
-    line(c->o, "cgtp_sync_group<%d>();", g->members);
-    if (g->stages == 1) {
-        line(c->o, "if (next < tiles) {");
-        gemm_copies(c, "next", "own.ring[0]", "thread", threads);
-        line(c->o, "}");
-        line(c->o, "cgtp_copies_commit();");
-    } else {
+    line(c->o, "cgtp_copies_wait<0>();");
+    line(c->o, "cgtp_sync_group<%d>();", r->members);
+    if (r->stages > 1) {
+        line(c->o, "const %s &rows = own.ring[turn];", r->tile.name);
         line(c->o, "turn = 1 - turn;");
+        emit_next(c, "own.ring[turn]");
     }
-    emit_put(c);
+    emit_zeros(c);
+    for (int i = 0; i < r->spans; i++)
+        emit_span(c, &r->span[i]);
+    if (r->stages == 1 || has_sums(c))
+        line(c->o, "cgtp_sync_group<%d>();", r->members);
+    if (r->stages == 1)
+        emit_next(c, "own.ring[0]");
+    emit_sums(c);
     line(c->o, "}");
 }
 
@@ -355,76 +424,55 @@ static void emit_tile(struct gemm_writer *c)
 
 static void emit_head(struct gemm_writer *c)
 {
-    const struct gemm *g = c->g;
+    const struct gemm_rows *r = c->r;
     struct out *o = c->o;
-    const int threads = g->teams * g->members * 32;
+    const int threads = r->teams * r->members * 32;
     line(o,
          "/* %s: a block of %d threads per multiprocessor, with %d bytes of dynamic shared memory: %s of %s, "
          "each with "
          "tiles of its own at equal distances. */",
-         g->name, threads, g->block.bytes, plural(c->w->arena, g->teams, "team"),
-         plural(c->w->arena, g->members, "warp"));
-    line(o, "CGTP_KERNEL(%d, 1) %s(const launch l)", threads, g->name);
+         r->name, threads, r->block.bytes, plural(c->w->arena, r->teams, "team"),
+         plural(c->w->arena, r->members, "warp"));
+    line(o, "CGTP_KERNEL(%d, 1) %s(const launch l)", threads, r->name);
     line(o, "{");
     line(o, "CGTP_SHARED(shared);");
-    line(o, "const int lane = cgtp_lane(), warp = cgtp_uniform(cgtp_warp());");
-    if (g->members > 1)
-        line(o, "const int team = warp / %d, member = warp %% %d, thread = member * CGTP_LANES + lane;",
-             g->members, g->members);
+    line(o, "const int warp = cgtp_uniform(cgtp_warp());");
+    if (r->members > 1)
+        line(o, "const int team = warp / %d, member = warp %% %d;", r->members, r->members);
     else
-        line(o, "const int team = warp, thread = lane;");
-    line(o, "%s &block = *(%s *)shared;", g->block.name, g->block.name);
-    line(o, "%s &own = block.team[team];", g->team.name);
+        line(o, "const int team = warp;");
+    if (has_sums(c))
+        line(o, "const int lane = cgtp_lane(), thread = %s;",
+             r->members > 1 ? "member * CGTP_LANES + lane" : "lane");
+    line(o, "%s &block = *(%s *)shared;", r->block.name, r->block.name);
+    line(o, "%s &own = block.team[team];", r->team.name);
     line(o, "const cgtp_policy once = cgtp_policy_stream();");
     line(o, "const int64_t tiles = (l.items + %d) / %d, step = (int64_t)cgtp_blocks() * %d;", GEMM_ITEMS - 1,
-         GEMM_ITEMS, g->teams);
+         GEMM_ITEMS, r->teams);
     line(o, "int64_t tile = (int64_t)team * cgtp_blocks() + cgtp_block(), next;");
     line(o, "auto count_of = [&](int64_t i) {");
     line(o, "return l.items - i * %d < %d ? (int)(l.items - i * %d) : %d;", GEMM_ITEMS, GEMM_ITEMS,
          GEMM_ITEMS, GEMM_ITEMS);
     line(o, "};");
-    if (g->stages > 1)
+    if (r->stages > 1)
         line(o, "int turn = 0;");
     else
-        line(o, "const %s &rows = own.ring[0];", g->tile.name);
-    line(o, "cgtp_launch_wait();");
-}
-
-static void emit_weights(struct gemm_writer *c)
-{
-    const struct gemm *g = c->g;
-    const int threads = g->teams * g->members * 32;
-    for (int i = 0; i < c->w->form->inputs; i++) {
-        const struct operand *w = source_input(c->w, i);
-        for (int p = 0; p < c->w->problem->paths && demand_reads(c->d, i) && w->slot == SLOT_W; p++) {
-            const struct path *path = &c->w->problem->path[p];
-            if (c->d->variant_of[p] >= 0)
-                line(c->o,
-                     "cgtp_%s_weights<%d, %d>(block.weights.%s + %lld, l.%s + %lld, %d, cgtp_thread(), %d);",
-                     g->split ? "split" : "copy", path->mul_z, gemm_pitch(path->mul_z), w->symbol,
-                     (long long)g->place[p], w->symbol, (long long)path->weight_offset,
-                     path->mul_x * path->mul_y, threads);
-        }
-    }
+        line(o, "const %s &rows = own.ring[0];", r->tile.name);
+    gemm_begin_launch(c);
 }
 
 void gemm_rows_kernel(struct gemm_writer *c)
 {
-    const struct gemm *g = c->g;
+    const struct gemm_rows *r = c->r;
     emit_head(c);
-    if (g->resident && !g->split)
-        emit_weights(c);
     line(c->o, "if (tile < tiles) {");
-    gemm_copies(c, "tile", "own.ring[0]", "thread", g->members * 32);
+    gemm_copies(c, "tile", "own.ring[0]", r->members > 1 ? "member" : "0", r->members);
     line(c->o, "}");
     line(c->o, "cgtp_copies_commit();");
-    if (g->split)
-        emit_weights(c);
-    else if (g->resident)
-        line(c->o, "cgtp_copies_wait<0>();");
-    if (g->resident)
+    if (r->resident) {
+        gemm_arrange_weights(c, "cgtp_thread()", arena_printf(c->w->arena, "%d", r->teams * r->members * 32));
         line(c->o, "cgtp_sync_block();");
+    }
     emit_tile(c);
-    line(c->o, "}");
-    blank(c->o);
+    gemm_end_launch(c);
 }

@@ -13,33 +13,96 @@ static void emit_part(const struct gemm_path *q, const struct gemm_sum *s)
         line(o, "const int a = number / %d %% %d;", s->chunks, y);
 }
 
-/* Adds the tile's items to the sums of each output. */
-static void emit_items(const struct gemm_path *q, const struct gemm_sum *s)
+/* Declares and reads the inputs of slot x that the recipe reads, for `item` and `channel`; all: there is one
+ * for every lane. */
+static void take_channel(const struct gemm_path *q, const struct recipe *r, const char *item,
+                         const char *channel, bool all)
+{
+    for (int i = 0; i < r->inputs; i++) {
+        if (r->input[i].role != ROLE_B || !recipe_reads(r, i))
+            continue;
+        const struct operand *x = source_input(q->c->w, r->input[i].source);
+        const struct operand_block *b = operand_block_of(x, q->path);
+        const char *row = arena_printf(q->c->w->arena, "rows.%s[%s]", x->symbol, item);
+        line(q->c->o, "real %su[%d];", r->input[i].name, q->e->matrix->rows);
+        line(q->c->o, "cgtp_take<%d>(%su, %s + (%s) * %d%s);", (int)b->component, r->input[i].name,
+             plus_offset(q->c->w->arena, row, b->offset), channel, (int)b->channel,
+             all ? "" : arena_printf(q->c->w->arena, ", %s < %d", channel, q->path->mul_x));
+    }
+}
+
+/* Makes T of elements i of left operands, t0 and so on: of item `item` and channel `channel` of x. */
+static void emit_left(const struct gemm_path *q, const char *item, const char *channel, bool all)
+{
+    struct gemm_writer *c = q->c;
+    for (int t = 0; t < q->v->ts; t++)
+        line(c->o, "cgtp_left t%d[%d];", t, q->d);
+    line(c->o, "CGTP_UNROLL");
+    line(c->o, "for (int i = 0; i < 4; i++) {");
+    take_channel(q, q->v->tensor, item, channel, all);
+    for (int t = 0; t < q->v->ts; t++)
+        line(c->o, "real t%du[%d];", t, q->d);
+    gemm_call(q, true);
+    for (int t = 0; t < q->v->ts; t++) {
+        line(c->o, "CGTP_UNROLL for (int k = 0; k < %d; k++)", q->d);
+        line(c->o, "t%d[k].set(i, t%du[k]);", t, t);
+    }
+    line(c->o, "}");
+}
+
+/* Adds what is of eight items to number i of the sums. */
+static void emit_outer(const struct gemm_path *q, const struct gemm_sum *s, int i, const char *sum,
+                       bool parts)
 {
     struct gemm_writer *c = q->c;
     const bool whole = s->chunks * s->tiles * GEMM_BLOCK == q->path->mul_z;
-    line(c->o, "CGTP_LOOP");
-    line(c->o, "for (int item = 0; item < %d; item += %d) {", GEMM_ITEMS, GEMM_BLOCK);
-    gemm_take_items(q, q->v->tensor, "item + cgtp_gemm_column(2 * i)");
-    gemm_left(q, "item + cgtp_gemm_column(i)", "u + cgtp_gemm_row(i)", q->path->mul_x % GEMM_ITEMS == 0);
+    for (int k = 0; k < q->v->w[i].parts; k++) {
+        const struct operand *g = source_input(c->w, q->v->w[i].part[k].g);
+        const struct operand_block *b = operand_block_of(g, q->path);
+        const char *row =
+            plus_offset(c->w->arena, arena_printf(c->w->arena, "rows.%s[item]", g->symbol), b->offset);
+        line(c->o, "cgtp_add_outer<%d, %d, %d, %s, %s>(%s, t%d, %s + chunk * %d, %d - chunk * %d);",
+             gemm_sum_pitch(c->d, g->dim), (int)b->channel, (int)b->component, whole ? "true" : "false",
+             parts ? "true" : "false", sum, q->v->w[i].part[k].t, row,
+             s->tiles * GEMM_BLOCK * (int)b->channel, q->path->mul_z, s->tiles * GEMM_BLOCK);
+    }
+}
+
+/* Adds the tile's items to the sums of each output. Of numbers in parts tensor cores add up what a few items
+ * have; of many components a part of these. */
+static void emit_items(const struct gemm_path *q, const struct gemm_sum *s)
+{
+    struct gemm_writer *c = q->c;
+    int products = 1;
     for (int i = 0; i < q->v->ws; i++)
-        for (int k = 0; k < q->v->w[i].parts; k++) {
-            const struct operand *g = source_input(c->w, q->v->w[i].part[k].g);
-            const struct operand_block *b = operand_block_of(g, q->path);
-            const char *row =
-                plus_offset(c->w->arena, arena_printf(c->w->arena, "rows.%s[item]", g->symbol), b->offset);
-            line(c->o, "cgtp_add_outer<%d, %d, %d, %s>(sum%d, t%d, %s + chunk * %d, %d - chunk * %d);",
-                 gemm_pitch(g->dim), (int)b->channel, (int)b->component, whole ? "true" : "false", i,
-                 q->v->w[i].part[k].t, row, s->tiles * GEMM_BLOCK * (int)b->channel, q->path->mul_z,
-                 s->tiles * GEMM_BLOCK);
-        }
+        products = q->v->w[i].parts > products ? q->v->w[i].parts : products;
+    const bool parts = gemm_has_parts(c->d), few = parts && products * q->d <= GEMM_EXACT;
+    const int items = few ? GEMM_EXACT / (products * q->d) * GEMM_BLOCK : c->g->sum_items;
+    const bool apart = few && items < c->g->sum_items;
+    if (apart) {
+        line(c->o, "CGTP_LOOP");
+        line(c->o, "for (int first = 0; first < %d; first += %d) {", c->g->sum_items, items);
+    }
+    for (int i = 0; few && i < q->v->ws; i++)
+        line(c->o, "real part%d[%d][4] = {};", i, s->tiles);
+    line(c->o, "CGTP_LOOP");
+    line(c->o, "for (int item = %s; item < %s%d; item += %d) {", apart ? "first" : "0",
+         apart ? "first + " : "", items < c->g->sum_items ? items : c->g->sum_items, GEMM_BLOCK);
+    gemm_take_items(q, q->v->tensor, "item + cgtp_gemm_column(2 * i)");
+    emit_left(q, "item + cgtp_gemm_column(i)", "u + cgtp_gemm_row(i)", q->path->mul_x % GEMM_ITEMS == 0);
+    for (int i = 0; i < q->v->ws; i++)
+        emit_outer(q, s, i, arena_printf(c->w->arena, few ? "part%d" : "sum%d", i), parts && !few);
     line(c->o, "}");
+    for (int i = 0; few && i < q->v->ws; i++)
+        line(c->o, "cgtp_add_parts(sum%d, part%d);", i, i);
+    if (apart)
+        line(c->o, "}");
 }
 
 /* A warp's work for a part of the path's weights. */
 static void emit_sum(struct gemm_writer *c, const struct gemm_sum *s)
 {
-    const struct gemm_path q = gemm_path_of(c, s->path, "i / 2");
+    const struct gemm_path q = gemm_path_of(c, s->path, "i / 2", "u", "");
     const int step = path_channels_a(q.e) * q.path->mul_z;
     gemm_comment(&q);
     line(c->o, "if (part >= %d && part < %d) {", s->first, s->first + s->parts);
@@ -87,33 +150,36 @@ static void emit_zeros(struct gemm_writer *c)
         }
 }
 
+/* Copies of the next tile. */
+static void emit_next(struct gemm_writer *c, const char *to)
+{
+    line(c->o, "if (next < tiles) {");
+    gemm_copies(c, "next", to, "warp", c->g->warps);
+    line(c->o, "}");
+    line(c->o, "cgtp_copies_commit();");
+}
+
 /* Goes through the tiles of the block, with all of its warps. */
 static void emit_each_tile(struct gemm_writer *c)
 {
     const struct gemm *g = c->g;
     struct out *o = c->o;
     line(o, "auto each_tile = [&](auto add) {");
-    line(o, "int turn = 0;");
+    if (g->sum_stages > 1)
+        line(o, "int turn = 0;");
     line(o, "CGTP_LOOP");
     line(o, "for (int64_t tile = own, next; tile < tiles; tile = next) {");
     line(o, "next = tile + step;");
-    if (g->sum_stages > 1) {
-        line(o, "if (next < tiles) {");
-        gemm_copies(c, "next", "block.ring[1 - turn]", "cgtp_thread()", g->warps * 32);
-        line(o, "}");
-        line(o, "cgtp_copies_commit();");
-    }
-    line(o, "cgtp_copies_wait<%d>();", g->sum_stages - 1);
-    line(o, "cgtp_sync_group<%d>();", g->warps);
-    line(o, "add(block.ring[turn]);");
+    line(o, "cgtp_copies_wait<0>();");
     line(o, "cgtp_sync_group<%d>();", g->warps);
     if (g->sum_stages > 1) {
         line(o, "turn = 1 - turn;");
+        emit_next(c, "block.ring[turn]");
+        line(o, "add(block.ring[1 - turn]);");
     } else {
-        line(o, "if (next < tiles) {");
-        gemm_copies(c, "next", "block.ring[0]", "cgtp_thread()", g->warps * 32);
-        line(o, "}");
-        line(o, "cgtp_copies_commit();");
+        line(o, "add(block.ring[0]);");
+        line(o, "cgtp_sync_group<%d>();", g->warps);
+        emit_next(c, "block.ring[0]");
     }
     line(o, "}");
     line(o, "};");
@@ -133,17 +199,18 @@ void gemm_sums_kernel(struct gemm_writer *c)
     line(o, "{");
     line(o, "CGTP_SHARED(shared);");
     line(o, "%s &block = *(%s *)shared;", g->sum_block.name, g->sum_block.name);
-    line(o, "const int part = cgtp_block() %% %d * %d + cgtp_uniform(cgtp_warp());", g->sets, g->warps);
+    line(o, "const int warp = cgtp_uniform(cgtp_warp()), part = cgtp_block() %% %d * %d + warp;", g->sets,
+         g->warps);
     line(o, "const int64_t own = cgtp_block() / %d, step = cgtp_blocks() / %d;", g->sets, g->sets);
-    line(o, "const int64_t tiles = (l.items + %d) / %d;", GEMM_ITEMS - 1, GEMM_ITEMS);
+    line(o, "const int64_t tiles = (l.items + %d) / %d;", g->sum_items - 1, g->sum_items);
     line(o, "const cgtp_policy once = cgtp_policy_stream();");
     line(o, "auto count_of = [&](int64_t i) {");
-    line(o, "return l.items - i * %d < %d ? (int)(l.items - i * %d) : %d;", GEMM_ITEMS, GEMM_ITEMS,
-         GEMM_ITEMS, GEMM_ITEMS);
+    line(o, "return l.items - i * %d < %d ? (int)(l.items - i * %d) : %d;", g->sum_items, g->sum_items,
+         g->sum_items, g->sum_items);
     line(o, "};");
     emit_each_tile(c);
-    line(o, "cgtp_launch_wait();");
-    gemm_copies(c, "own", "block.ring[0]", "cgtp_thread()", g->warps * 32);
+    gemm_begin_launch(c);
+    gemm_copies(c, "own", "block.ring[0]", "warp", g->warps);
     line(o, "cgtp_copies_commit();");
     emit_zeros(c);
     for (int i = 0; i < g->sum_count; i++)
@@ -152,6 +219,5 @@ void gemm_sums_kernel(struct gemm_writer *c)
         line(o, "if (part >= %d)", g->parts);
         line(o, "each_tile([&](const %s &) {});", g->sum_tile.name);
     }
-    line(o, "}");
-    blank(o);
+    gemm_end_launch(c);
 }
