@@ -2,6 +2,7 @@
 #include "schedule/gemm/gemm_plan.h"
 
 enum {
+    WARPS_MOST = 12,     /* of a block */
     WARPS_LIMIT = 16,    /* of a team, at most */
     SUM_WARPS_MOST = 16, /* of a block of sums */
     SUM_FIT = 2,         /* such blocks on a multiprocessor */
@@ -277,25 +278,24 @@ static const struct place {
     int warps;
 } places[] = {{true, true, 8}, {true, false, 1}, {false, true, 1}};
 
-/* Blocks of how many warps at most, in teams of how many, with chunks of how many blocks: what takes the
- * least time. Returns whether anything has room. */
+/* Teams of how many warps, with chunks of how many blocks: what takes the least time. Returns whether
+ * anything has room. */
 static bool choose_teams(struct arena *a, const struct gemm *g, struct gemm_rows *r, int warps,
                          struct place place)
 {
-    static const int most[] = {16, 12, 8}, team[] = {1, 2, 3, 4, 6, 8, 12, 16}, limit[] = {8, 4, 2, 1};
+    static const int team[] = {1, 2, 3, 4, 6, 8, 12, 16}, limit[] = {8, 4, 2, 1};
     struct gemm_rows best = {0};
     double least = 0;
     r->resident = place.resident;
     r->split = place.split && gemm_has_parts(r->demand);
-    for (int l = 0; l < (warps ? 4 : 4 * (int)(sizeof most / sizeof *most)); l++) {
-        const int all = warps ? warps : most[l / 4];
-        r->registers = device_registers(g->device, all) - REGISTERS;
-        find_spans(a, r, limit[l % 4]);
+    r->registers = device_registers(g->device, warps) - REGISTERS;
+    for (int l = 0; l < 4; l++) {
+        find_spans(a, r, limit[l]);
         place_weights(a, r);
         for (int i = 0; i < (int)(sizeof team / sizeof *team) * STAGES; i++) {
             r->members = team[i / STAGES];
             r->stages = STAGES - i % STAGES;
-            for (r->teams = all / r->members; r->teams > 0 && !fits(a, g, r);)
+            for (r->teams = warps / r->members; r->teams > 0 && !fits(a, g, r);)
                 r->teams--;
             const double time = r->teams ? time_of(r, load_of(r)) : 0;
             if (r->teams * r->members >= place.warps && (!best.teams || time < least)) {
@@ -313,7 +313,7 @@ static bool choose_place(struct arena *a, const struct gemm *g, struct gemm_rows
     const double instruction = 16; /* bytes */
     bool found = false;
     for (int i = gemm_has_parts(r->demand) ? 0 : 1; i < (int)(sizeof places / sizeof *places) && !found; i++)
-        found = choose_teams(a, g, r, warps, places[i]);
+        found = choose_teams(a, g, r, warps ? warps : WARPS_MOST, places[i]);
     r->unrolled = found && code_of(r) * instruction <= g->device->loop_bytes;
     return found;
 }
