@@ -334,19 +334,6 @@ static const char *turn_of(const struct nodal_writer *c, const struct nodal_job 
     return with_offset(c, "0", job->cells, turn);
 }
 
-/* Does the warp go on with a task in which other lanes add to the same segments of y? */
-static bool is_added_to(const struct nodal_writer *c, const struct nodal_task *task)
-{
-    const struct nodal_job *job = &c->g->job[task->job];
-    bool added = false;
-    for (const struct nodal_task *t = task + 1; t < c->g->flow + c->g->flows; t++)
-        for (int k = 0; t->warp == task->warp && k < job->cells; k++)
-            for (int n = 0; n < c->g->job[t->job].cells; n++)
-                added |= n != k &&
-                         path_of(c, &c->g->job[t->job], t->part, n)->y == path_of(c, job, task->part, k)->y;
-    return added;
-}
-
 /* What they give an output of y: cells of a job may lead to one segment, so that they add one after the
  * other. */
 static void emit_row_shares(struct nodal_writer *c, const struct nodal_job *job,
@@ -383,7 +370,7 @@ static void emit_row_shares(struct nodal_writer *c, const struct nodal_job *job,
     if (turns > 1) {
         line(c->o, "cgtp_sync_warp();");
         line(c->o, "}");
-    } else if (is_added_to(c, task)) {
+    } else if (task->waits) {
         line(c->o, "cgtp_sync_warp();");
     }
     line(c->o, "}");

@@ -167,10 +167,15 @@ static void find_products(struct arena *a, struct nodal *g)
 static void find_cells(struct arena *a, struct nodal *g)
 {
     const struct problem *p = g->demand->plan->problem;
+    int *paths = NEW_ARRAY(a, int, p->x.n * p->z.n);
+    for (int i = 0; i < p->paths; i++)
+        paths[p->path[i].x * p->z.n + p->path[i].z] += g->demand->variant_of[i] >= 0;
     g->cell = NEW_ARRAY(a, struct nodal_cell, p->x.n * p->z.n);
     for (int x = 0; x < p->x.n; x++)
-        for (int z = 0; z < p->z.n; z++)
-            g->cell[g->cells++] = (struct nodal_cell){x, z, 0, NEW_ARRAY(a, int, p->paths + 1)};
+        for (int z = 0; z < p->z.n; z++) {
+            g->cell[g->cells] = (struct nodal_cell){x, z, 0, NEW_ARRAY(a, int, paths[g->cells] + 1)};
+            g->cells++;
+        }
     for (int i = 0; i < p->paths; i++) {
         struct nodal_cell *c = &g->cell[p->path[i].x * p->z.n + p->path[i].z];
         if (g->demand->variant_of[i] >= 0)
@@ -233,10 +238,10 @@ static void find_tasks(struct arena *a, struct nodal *g)
         for (int i = 0; i < n; i++)
             work += path_work(g, &g->job[j], i);
         for (int m = 0; m < g->matrices; m++)
-            g->making[g->makings++] = (struct nodal_task){j, m, 0, work};
+            g->making[g->makings++] = (struct nodal_task){.job = j, .part = m, .work = work};
         for (int i = 0; i < n && g->outers; i++)
-            g->flow[g->flows++] =
-                (struct nodal_task){j, i, 0, g->outers * (elements + path_work(g, &g->job[j], i))};
+            g->flow[g->flows++] = (struct nodal_task){
+                .job = j, .part = i, .work = g->outers * (elements + path_work(g, &g->job[j], i))};
     }
 }
 
@@ -260,6 +265,22 @@ static int deal_out(int n, struct nodal_task *task)
         most = most > load[warp] ? most : load[warp];
     }
     return most;
+}
+
+/* From the last flow to the first: which cells of a job add to a segment of y after it, a bit each. */
+static void find_waits(struct arena *a, struct nodal *g)
+{
+    const struct problem *p = g->demand->plan->problem;
+    unsigned *later = NEW_ARRAY(a, unsigned, NODAL_CHANNELS * p->y.n);
+    for (int i = g->flows - 1; i >= 0; i--) {
+        struct nodal_task *t = &g->flow[i];
+        const struct nodal_job *job = &g->job[t->job];
+        for (int k = 0; k < job->cells; k++)
+            t->waits |=
+                (later[t->warp * p->y.n + p->path[g->cell[job->cell[k]].path[t->part]].y] & ~(1u << k)) != 0;
+        for (int k = 0; k < job->cells; k++)
+            later[t->warp * p->y.n + p->path[g->cell[job->cell[k]].path[t->part]].y] |= 1u << k;
+    }
 }
 
 /* ---- what it costs ---- */
@@ -386,6 +407,7 @@ const char *nodal_plan(struct arena *a, struct schedule *s)
     if (!choose_blocks(a, g, s))
         return "rows and matrices larger than shared memory, or than registers";
     find_work(g, deal_out(g->makings, g->making) + deal_out(g->flows, g->flow));
+    find_waits(a, g);
     s->own = g;
     s->cost = cost_of(g);
     s->operations.fma = (double)(g->products + g->outers) * g->dx * g->dz * g->mul;

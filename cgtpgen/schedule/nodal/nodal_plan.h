@@ -43,6 +43,7 @@ struct nodal_job {
 struct nodal_task {
     int job, part; /* the matrix; number of the path in a cell */
     int warp, work;
+    bool waits; /* other lanes add to the same segments of y in a later task of the warp */
 };
 
 /* Kernel inputs that make a matrix: it is the sum over these. */
