@@ -10,14 +10,16 @@ namespace
 
 /* ---- a lane's channels of all segments of a path set, one after the other: r[channels * components] ---- */
 
-/* From a row, whose address the compiler is not to take apart. */
-template <typename S, typename T>
+/* From a row, whose address the compiler is not to take apart: segments first .. end - 1. */
+template <typename S, int first_segment = 0, int end_segment = cgtp_segments<S>(), typename T>
 CGTP_DEVICE void cgtp_load_segments(real *r, const T *row, int channel_block, int lane)
 {
     row = cgtp_opaque_global(row);
-    cgtp_each<cgtp_segments<S>()>([&](auto i) {
-        constexpr cgtp_segment s = S::segment[decltype(i)::value];
-        constexpr int begin = cgtp_components_before<S>(decltype(i)::value) * S::channels;
+    cgtp_each<end_segment - first_segment>([&](auto i) {
+        constexpr int number = first_segment + decltype(i)::value;
+        constexpr cgtp_segment s = S::segment[number];
+        constexpr int begin =
+            (cgtp_components_before<S>(number) - cgtp_components_before<S>(first_segment)) * S::channels;
         const int first = (channel_block * CGTP_LANES + lane) * S::channels;
         if constexpr (cgtp_by_component<S>())
             cgtp_load_components<S::channels, s.components>(r + begin, row + first + s.offset, s.step);
@@ -27,19 +29,89 @@ CGTP_DEVICE void cgtp_load_segments(real *r, const T *row, int channel_block, in
 }
 
 /* Multiplies each component by its factor, S::factor. */
-template <typename S> CGTP_DEVICE void cgtp_scale_segments(real *r)
+template <typename S, int first_segment = 0, int end_segment = cgtp_segments<S>()>
+CGTP_DEVICE void cgtp_scale_segments(real *r)
 {
-    cgtp_each<cgtp_segments<S>()>([&](auto i) {
-        constexpr int d = S::segment[decltype(i)::value].components;
-        constexpr int before = cgtp_components_before<S>(decltype(i)::value);
+    cgtp_each<end_segment - first_segment>([&](auto i) {
+        constexpr int number = first_segment + decltype(i)::value, d = S::segment[number].components;
+        constexpr int before = cgtp_components_before<S>(number);
+        constexpr int begin = (before - cgtp_components_before<S>(first_segment)) * S::channels;
         cgtp_each<d>([&](auto k) {
             constexpr real factor = S::factor[before + decltype(k)::value];
             CGTP_UNROLL
             for (int v = 0; v < S::channels; v++)
                 if constexpr (factor != 1)
-                    r[before * S::channels + v * d + decltype(k)::value] *= factor;
+                    r[begin + v * d + decltype(k)::value] *= factor;
         });
     });
+}
+
+/* ---- a receiver's row that shared memory keeps ---- */
+
+/* n elements of each lane: chunks of 16 bytes, of which those of the lanes follow each other, then what is left. */
+template <int n> CGTP_DEVICE void cgtp_keep(real *kept, const real *r, int lane)
+{
+    constexpr int whole = n / CGTP_WIDE * CGTP_WIDE, rest = n - whole;
+    CGTP_UNROLL
+    for (int i = 0; i < whole; i += CGTP_WIDE)
+        cgtp_store<CGTP_WIDE>(kept + i * CGTP_LANES + lane * CGTP_WIDE, r + i);
+    if constexpr (rest > 0)
+        cgtp_store<rest>(kept + whole * CGTP_LANES + lane * rest, r + whole);
+}
+
+/* The same back in registers, for as long as a path needs them. */
+template <int n> struct cgtp_kept {
+    real value[n];
+
+    CGTP_MEMBER cgtp_kept(const real *kept, int lane)
+    {
+        constexpr int whole = n / CGTP_WIDE * CGTP_WIDE, rest = n - whole;
+        CGTP_UNROLL
+        for (int i = 0; i < whole; i += CGTP_WIDE)
+            cgtp_load<CGTP_WIDE>(value + i, kept + i * CGTP_LANES + lane * CGTP_WIDE);
+        if constexpr (rest > 0)
+            cgtp_load<rest>(value + whole, kept + whole * CGTP_LANES + lane * rest);
+    }
+    CGTP_MEMBER operator const real *() const
+    {
+        return value;
+    }
+};
+
+/* The end of the segments from `first` on that are loaded together: so many elements of a lane, or one segment. */
+template <typename S> CGTP_BOTH constexpr int cgtp_together(int first)
+{
+    const int most = 48;
+    int end = first + 1;
+    while (end < cgtp_segments<S>() &&
+           S::channels * (cgtp_components_before<S>(end + 1) - cgtp_components_before<S>(first)) <= most)
+        end++;
+    return end;
+}
+
+template <typename F> struct cgtp_are_factors {
+    static constexpr bool value = true;
+};
+template <> struct cgtp_are_factors<void> {
+    static constexpr bool value = false;
+};
+
+/* Brings the lane's elements of a row to where they are kept, multiplied by the factors F::factor. */
+template <typename S, typename F = void, int first = 0, typename T>
+CGTP_DEVICE void cgtp_keep_segments(real *kept, const T *row, int channel_block, int lane)
+{
+    constexpr int end = cgtp_together<S>(first), before = cgtp_components_before<S>(first);
+    real r[S::channels * (cgtp_components_before<S>(end) - before)];
+    cgtp_load_segments<S, first, end>(r, row, channel_block, lane);
+    if constexpr (cgtp_are_factors<F>::value)
+        cgtp_scale_segments<F, first, end>(r);
+    cgtp_each<end - first>([&](auto i) {
+        constexpr int number = first + decltype(i)::value, at = cgtp_components_before<S>(number);
+        cgtp_keep<S::channels * S::segment[number].components>(kept + at * S::channels * CGTP_LANES,
+                                                               r + (at - before) * S::channels, lane);
+    });
+    if constexpr (end < cgtp_segments<S>())
+        cgtp_keep_segments<S, F, end>(kept, row, channel_block, lane);
 }
 
 /* The end of the segments from `first` on that fit into a buffer of `length` elements. */

@@ -63,9 +63,9 @@ CGTP_DEVICE real cgtp_sum_lanes(real value)
     return value;
 }
 
-/* Sums of n (1, 2, 4, 8, 16 or 32) values over the lanes: afterwards value[0] of lane i < n is the sum of
- * value[cgtp_sums_index<n>()]. The order of additions is fixed. */
-template <int n, int half, int bit> CGTP_DEVICE void cgtp_sums_step(real *value)
+/* Sums of n (1, 2, 4, 8, 16 or 32) values over groups of neighbouring lanes, or all: afterwards value[0] of a group's
+ * lane i < n is the sum of value[cgtp_sums_index<n>()]. The order of additions is fixed. */
+template <int n, int lanes, int half, int bit> CGTP_DEVICE void cgtp_sums_step(real *value)
 {
     if constexpr (half > 0) {
         const bool upper = cgtp_lane() >> bit & 1;
@@ -74,16 +74,16 @@ template <int n, int half, int bit> CGTP_DEVICE void cgtp_sums_step(real *value)
             const real keep = upper ? value[i + half] : value[i], send = upper ? value[i] : value[i + half];
             value[i] = keep + cgtp_shuffle_xor(send, 1 << bit);
         }
-        cgtp_sums_step<n, half / 2, bit + 1>(value);
+        cgtp_sums_step<n, lanes, half / 2, bit + 1>(value);
     } else {
         CGTP_UNROLL
-        for (int mask = n; mask < CGTP_LANES; mask *= 2)
+        for (int mask = n; mask < lanes; mask *= 2)
             value[0] += cgtp_shuffle_xor(value[0], mask);
     }
 }
-template <int n> CGTP_DEVICE void cgtp_sums(real *value)
+template <int n, int lanes = CGTP_LANES> CGTP_DEVICE void cgtp_sums(real *value)
 {
-    cgtp_sums_step<n, n / 2, 0>(value);
+    cgtp_sums_step<n, lanes, n / 2, 0>(value);
 }
 template <int n> CGTP_DEVICE int cgtp_sums_index(void)
 {
@@ -268,6 +268,40 @@ template <int v, int d> CGTP_DEVICE void cgtp_store_components(real *p, int64_t 
         for (int u = 0; u < v; u++)
             component[u] = r[u * d + i];
         cgtp_store<v>(p + i * step, component);
+    }
+}
+
+/* ---- sums over lanes by way of shared memory ---- */
+
+/* As cgtp_reduce_lanes above, of as many values as four chunks of 16 bytes have, in half of its instructions. In `room`,
+ * memory of the warp that nobody reads any more, a lane has a row of five chunks, so that neighbouring lanes meet no bank
+ * twice. Eight lanes add up those of a chunk. */
+template <int n, cgtp_how how> CGTP_DEVICE void cgtp_reduce_lanes(real *to, const real *value, real *room)
+{
+    constexpr int group = 8, row = n + CGTP_WIDE;
+    static_assert(n == CGTP_LANES / group * CGTP_WIDE, "a group of lanes for each chunk");
+    const int lane = cgtp_lane(), member = lane % group, chunk = lane / group;
+    real sum[CGTP_WIDE];
+    cgtp_store<n>(room + lane * row, value);
+    cgtp_sync_warp();
+    const real *const at = room + member * row + chunk * CGTP_WIDE;
+    cgtp_load<CGTP_WIDE>(sum, at);
+    CGTP_UNROLL
+    for (int i = group; i < CGTP_LANES; i += group) {
+        real more[CGTP_WIDE];
+        cgtp_load<CGTP_WIDE>(more, at + i * row);
+        CGTP_UNROLL
+        for (int j = 0; j < CGTP_WIDE; j++)
+            sum[j] += more[j];
+    }
+    cgtp_sync_warp();
+    cgtp_sums<CGTP_WIDE, group>(sum);
+    const int index = chunk * CGTP_WIDE + cgtp_sums_index<CGTP_WIDE>();
+    if (member < CGTP_WIDE) {
+        if constexpr (how == CGTP_ADD)
+            cgtp_add(to + index, sum[0]);
+        else
+            to[index] = sum[0];
     }
 }
 

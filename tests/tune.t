@@ -98,6 +98,11 @@ for passes, planned in ((1, [['d_gz', 'd_x', 'd_y', 'd_w']]), (2, [['d_gz'], ['d
     equal([sorted(outputs) for outputs in tuned.planned('outputs')], [sorted(outputs) for outputs in planned],
           f'passes: {passes} is planned')
     equal(len(tuned.found(r'nodes\s*\?\s*code::(\w+)<')), passes, f'passes: {passes}: so many kernels are launched')
+for keep in (1, 2):
+    tuned = Generated(f'{{sm_90: {{keep: {keep}}}}}', kernels='[double_backward]')
+    equal(set(tuned.planned('receivers_in_shared_memory')), {keep == 2}, f'keep: {keep} is planned')
+    equal(len(tuned.found(r'(cgtp_keep_segments)<')), (keep - 1) * len(tuned.path_sets('paths')),
+          f'keep: {keep}: in every path set')
 for parts in (1, 2, 3):
     tuned = Generated(f'{{sm_90: {{parts: {parts}, stages: 3}}}}', index='{}', spec=CONNECTED)
     equal([tuned.planned('parts'), tuned.planned('stages')], [[parts] * 2, [3] * 2], f'parts: {parts} are planned')

@@ -33,6 +33,7 @@ static const struct {
     {KNOB_PARTS, {1, 2, 3, 4, 5, 6}},
     {KNOB_CODE, {8, 12, 16, 24, 32, 48}},
     {KNOB_SHARE, {1, 2, 3}},
+    {KNOB_KEEP, {1, 2}},
 };
 enum { TRIALS = sizeof trial_table / sizeof *trial_table };
 
@@ -41,7 +42,8 @@ static const enum knob pair_table[][2] = {
     {KNOB_CHANNELS, KNOB_WARPS},   {KNOB_STAGES, KNOB_WARPS},      {KNOB_WARPS, KNOB_PATHS},
     {KNOB_WARPS, KNOB_PASSES},     {KNOB_WARPS, KNOB_PHASES},      {KNOB_CHANNELS, KNOB_PHASES},
     {KNOB_PATHS, KNOB_PASSES},     {KNOB_STAGES, KNOB_PARTS},      {KNOB_CODE, KNOB_SHARE},
-    {KNOB_WARPS, KNOB_EVALUATION}, {KNOB_STAGES, KNOB_EVALUATION},
+    {KNOB_WARPS, KNOB_EVALUATION}, {KNOB_STAGES, KNOB_EVALUATION}, {KNOB_WARPS, KNOB_KEEP},
+    {KNOB_PASSES, KNOB_KEEP},
 };
 enum { PAIRS = sizeof pair_table / sizeof *pair_table };
 

@@ -158,16 +158,30 @@ void device_path_comment(const struct device_path *c)
     line(c->o, "/* %s */", text_string(&words));
 }
 
-/* An array of the lane's of slot z: its part for the path's segment. */
-static const char *part_of_z(const struct device_path *c, const char *name)
+/* Where the lane's arrays of slot z have the path's segment. */
+static int place_of_z(const struct device_path *c)
 {
     const char *field = arena_printf(c->w->arena, "s%d", c->path->z);
     int i = 0;
-    if (!c->lane)
-        return arena_printf(c->w->arena, "%s%s", name, field);
     while (strcmp(c->lane->field[i].name, field) != 0)
         i++;
-    return plus_offset(c->w->arena, name, c->lane->field[i].at / c->lane->field[i].element);
+    return c->lane->field[i].at / c->lane->field[i].element;
+}
+
+/* An array of the lane's of slot z: its part for the path's segment. */
+static const char *part_of_z(const struct device_path *c, const char *name)
+{
+    return c->lane ? plus_offset(c->w->arena, name, place_of_z(c))
+                   : arena_printf(c->w->arena, "%ss%d", name, c->path->z);
+}
+
+/* The same of an input that is in shared memory, where all lanes have theirs. */
+static const char *kept_part_of_z(const struct device_path *c, const char *name)
+{
+    int at = place_of_z(c);
+    const char *offset = at ? arena_printf(c->w->arena, " + %d * CGTP_LANES", at) : "";
+    return arena_printf(c->w->arena, "cgtp_kept<%d>(%s.%s%s, lane)", c->channels * (2 * c->path->l3 + 1),
+                        c->kept, name, offset);
 }
 
 /* What a call passes for an operand. */
@@ -182,6 +196,8 @@ static const char *argument(const struct device_path *c, const struct recipe *r,
                            c->w->problem->y.segment[c->path->y].offset);
     if (role == ROLE_B)
         return arena_printf(a, "%ss%d", name, c->path->x);
+    if (role == ROLE_G && input && c->kept)
+        return kept_part_of_z(c, name);
     if (role == ROLE_G)
         return part_of_z(c, name);
     if (!input) {

@@ -17,18 +17,14 @@
  *     convolution: pipelined convolution, all paths; 312758 flops per item
  *       d_gz = Q_g(ax, y, w) + Q_g(x, by, w) + Q_g(x, y, cw); row with a fix-up
  *       d_x = Q_x(by, w, gz) + Q_x(y, cw, gz); edge buffer and gather
- *       d_y = Q_y(ax, w, gz) + Q_y(x, cw, gz); partial rows and their sum
+ *       d_y = Q_y(ax, w, gz) + Q_y(x, cw, gz); sum over a group of warps
  *       d_w = Q_w(ax, y, gz) + Q_w(x, by, gz); row of the item
- *       stages 4, warps per block 4, blocks per multiprocessor 2, shared bytes per block 97296,
- *       registers most 255, edge buffer
+ *       stages 2, warps per block 4, blocks per multiprocessor 2, shared bytes per block 115216,
+ *       registers most 255, edge buffer, receivers in shared memory
  *       path set 0:
- *         paths 0, 4, 3, 1, 9, 8, 5, 14, 13, 10, channels 128, channels per lane 1, channel blocks 4,
- *         values alive 141, registers least 201, registers 242, stage bytes 3712,
- *         instructions per edge 868, bytes per edge 5568, time per edge 987
- *       path set 1:
- *         paths 11, 6, 15, 2, 12, 7, 16, channels 128, channels per lane 1, channel blocks 4,
- *         values alive 152, registers least 208, registers 251, stage bytes 3200,
- *         instructions per edge 1174, bytes per edge 4800, time per edge 1284
+ *         paths 0, 4, 11, 3, 1, 9, 6, 15, 8, 5, 14, 2, 12, 13, 10, 7, 16, channels 128,
+ *         channels per lane 1, channel blocks 4, values alive 172, registers least 220, registers 255,
+ *         stage bytes 6784, instructions per edge 1886, bytes per edge 10176, time per edge 2063
  */
 #include "mace_large.h"
 
@@ -48,62 +44,65 @@ struct launch {
     const real *x_, *y_, *w_, *gz_, *ax_, *by_, *cw_;
     real *d_gz_, *d_x_, *d_y_, *d_w_;
     unsigned *counters_double_backward_convolution = NULL, *flag_double_backward_convolution = NULL;
-    real *partial_double_backward_convolution = NULL, *d_x_edges = NULL, *d_y_parts = NULL;
+    real *partial_double_backward_convolution = NULL, *d_x_edges = NULL;
 };
 
 namespace code
 {
 
 constexpr real K4_1 = 0x1p+1f /* 2 */, K1_3 = 0x1.279a74p-1f /* sqrt(1/3) */;
-constexpr real K4_3 = 0x1.279a74p+0f /* sqrt(4/3) */, K12_1 = 0x1.bb67aep+1f /* sqrt(12) */;
-constexpr real K16_1 = 0x1p+2f /* 4 */, K3_1 = 0x1.bb67aep+0f /* sqrt(3) */;
+constexpr real K4_3 = 0x1.279a74p+0f /* sqrt(4/3) */, K16_1 = 0x1p+2f /* 4 */;
+constexpr real K12_1 = 0x1.bb67aep+1f /* sqrt(12) */, K3_1 = 0x1.bb67aep+0f /* sqrt(3) */;
+constexpr real K3_4 = 0x1.bb67aep-1f /* sqrt(3/4) */, K1_4 = 0x1p-1f /* 1/2 */;
 constexpr real K15_1 = 0x1.efbdecp+1f /* sqrt(15) */, K10_1 = 0x1.94c584p+1f /* sqrt(10) */;
 constexpr real K3_5 = 0x1.8c97fp-1f /* sqrt(3/5) */, K8_5 = 0x1.43d136p+0f /* sqrt(8/5) */;
 constexpr real K3_2 = 0x1.3988e2p+0f /* sqrt(3/2) */, K1_15 = 0x1.08654ap-2f /* sqrt(1/15) */;
-constexpr real K2_3 = 0x1.a20bd8p-1f /* sqrt(2/3) */, K1_2 = 0x1.6a09e6p-1f /* sqrt(1/2) */;
-constexpr real K1_6 = 0x1.a20bd8p-2f /* sqrt(1/6) */, K3_10 = 0x1.186f18p-1f /* sqrt(3/10) */;
-constexpr real K1_30 = 0x1.75e974p-3f /* sqrt(1/30) */, K1_5 = 0x1.c9f25cp-2f /* sqrt(1/5) */;
-constexpr real K1_42 = 0x1.3c0366p-3f /* sqrt(1/42) */, K5_21 = 0x1.f3a92cp-2f /* sqrt(5/21) */;
-constexpr real K2_7 = 0x1.11aceep-1f /* sqrt(2/7) */, K5_14 = 0x1.31fa8p-1f /* sqrt(5/14) */;
-constexpr real K3_4 = 0x1.bb67aep-1f /* sqrt(3/4) */, K1_4 = 0x1p-1f /* 1/2 */;
-constexpr real K6_1 = 0x1.3988e2p+1f /* sqrt(6) */, K9_5 = 0x1.5775c6p+0f /* sqrt(9/5) */;
-constexpr real K5_2 = 0x1.94c584p+0f /* sqrt(5/2) */, K5_1 = 0x1.1e377ap+1f /* sqrt(5) */;
-constexpr real K8_3 = 0x1.a20bd8p+0f /* sqrt(8/3) */, K5_3 = 0x1.4a7e9cp+0f /* sqrt(5/3) */;
-constexpr real K5_12 = 0x1.4a7e9cp-1f /* sqrt(5/12) */, K5_8 = 0x1.94c584p-1f /* sqrt(5/8) */;
+constexpr real K2_3 = 0x1.a20bd8p-1f /* sqrt(2/3) */, K6_1 = 0x1.3988e2p+1f /* sqrt(6) */;
+constexpr real K9_5 = 0x1.5775c6p+0f /* sqrt(9/5) */, K5_2 = 0x1.94c584p+0f /* sqrt(5/2) */;
+constexpr real K5_1 = 0x1.1e377ap+1f /* sqrt(5) */, K8_3 = 0x1.a20bd8p+0f /* sqrt(8/3) */;
+constexpr real K5_3 = 0x1.4a7e9cp+0f /* sqrt(5/3) */, K5_12 = 0x1.4a7e9cp-1f /* sqrt(5/12) */;
+constexpr real K1_6 = 0x1.a20bd8p-2f /* sqrt(1/6) */, K5_8 = 0x1.94c584p-1f /* sqrt(5/8) */;
 constexpr real K1_10 = 0x1.43d136p-2f /* sqrt(1/10) */, K4_5 = 0x1.c9f25cp-1f /* sqrt(4/5) */;
-constexpr real K3_14 = 0x1.da0518p-2f /* sqrt(3/14) */, K1_70 = 0x1.e990cep-4f /* sqrt(1/70) */;
+constexpr real K1_2 = 0x1.6a09e6p-1f /* sqrt(1/2) */, K3_10 = 0x1.186f18p-1f /* sqrt(3/10) */;
+constexpr real K1_30 = 0x1.75e974p-3f /* sqrt(1/30) */, K1_5 = 0x1.c9f25cp-2f /* sqrt(1/5) */;
+constexpr real K2_7 = 0x1.11aceep-1f /* sqrt(2/7) */, K3_14 = 0x1.da0518p-2f /* sqrt(3/14) */;
+constexpr real K1_42 = 0x1.3c0366p-3f /* sqrt(1/42) */, K5_21 = 0x1.f3a92cp-2f /* sqrt(5/21) */;
+constexpr real K5_14 = 0x1.31fa8p-1f /* sqrt(5/14) */, K1_70 = 0x1.e990cep-4f /* sqrt(1/70) */;
 constexpr real K1_7 = 0x1.83091ep-2f /* sqrt(1/7) */, K1_12 = 0x1.279a74p-2f /* sqrt(1/12) */;
 constexpr real K1_8 = 0x1.6a09e6p-2f /* sqrt(1/8) */;
 
 /* What a warp brings in for an edge: its channels' slices of rows. */
 struct alignas(16) stage_0 {
-    real x_s0[32], x_s1[96]; /* x, by irreps segment */
+    real x_s0[32], x_s1[96], x_s2[160]; /* x, by irreps segment */
     real y_[16];
-    real w_p0[32], w_p1[32], w_p3[32], w_p4[32], w_p5[32], w_p8[32], w_p9[32], w_p10[32], w_p13[32],
-        w_p14[32]; /* w, by path */
-    real ax_s0[32], ax_s1[96]; /* ax, by irreps segment */
+    real w_p0[32], w_p1[32], w_p2[32], w_p3[32], w_p4[32], w_p5[32], w_p6[32], w_p7[32], w_p8[32], w_p9[32],
+        w_p10[32], w_p11[32], w_p12[32], w_p13[32], w_p14[32], w_p15[32], w_p16[32]; /* w, by path */
+    real ax_s0[32], ax_s1[96], ax_s2[160]; /* ax, by irreps segment */
     real by_[16];
-    real cw_p0[32], cw_p1[32], cw_p3[32], cw_p4[32], cw_p5[32], cw_p8[32], cw_p9[32], cw_p10[32], cw_p13[32],
-        cw_p14[32]; /* cw, by path */
+    real cw_p0[32], cw_p1[32], cw_p2[32], cw_p3[32], cw_p4[32], cw_p5[32], cw_p6[32], cw_p7[32], cw_p8[32],
+        cw_p9[32], cw_p10[32], cw_p11[32], cw_p12[32], cw_p13[32], cw_p14[32], cw_p15[32], cw_p16[32];
+        /* cw, by path */
 };
-static_assert(sizeof(stage_0) == 3712 && offsetof(stage_0, y_) == 512 && offsetof(stage_0, w_p0) == 576
-    && offsetof(stage_0, ax_s0) == 1856 && offsetof(stage_0, by_) == 2368 && offsetof(stage_0, cw_p0) == 2432,
+static_assert(sizeof(stage_0) == 6784 && offsetof(stage_0, y_) == 1152 && offsetof(stage_0, w_p0) == 1216
+    && offsetof(stage_0, ax_s0) == 3392 && offsetof(stage_0, by_) == 4544 && offsetof(stage_0, cw_p0) == 4608,
     "as planned");
 
 /* The shared memory of a warp. */
 struct alignas(16) warp_0 {
-    stage_0 ring[4];
+    stage_0 ring[2];
     union { /* rows on their way to memory */
-        real rows[2][1024];
+        real rows[2][608];
         struct {
-            real d_x_s0[32], d_x_s1[96]; /* d_x, by irreps segment */
+            real d_x_s0[32], d_x_s1[96], d_x_s2[160]; /* d_x, by irreps segment */
         } edge;
+        real sums[640]; /* outputs of slot y, a row for each lane */
     } staging;
+    real gz_[2272]; /* the receiver's row */
     cgtp_tile tile;
     unsigned char padding0[104]; /* to whole lines */
 };
-static_assert(sizeof(warp_0) == 23296 && offsetof(warp_0, staging) == 14848
-    && offsetof(warp_0, tile) == 23040, "as planned");
+static_assert(sizeof(warp_0) == 27776 && offsetof(warp_0, staging) == 13568 && offsetof(warp_0, gz_) == 18432
+    && offsetof(warp_0, tile) == 27520, "as planned");
 
 /* Sums of a warp group's warps: [item in turn][channel block][component]. */
 struct alignas(16) reduce_0 {
@@ -111,53 +110,18 @@ struct alignas(16) reduce_0 {
 };
 static_assert(sizeof(reduce_0) == 4096, "as planned");
 
-/* What a warp brings in for an edge: its channels' slices of rows. */
-struct alignas(16) stage_1 {
-    real x_s2[160]; /* x, by irreps segment */
-    real y_[16];
-    real w_p2[32], w_p6[32], w_p7[32], w_p11[32], w_p12[32], w_p15[32], w_p16[32]; /* w, by path */
-    real ax_s2[160]; /* ax, by irreps segment */
-    real by_[16];
-    real cw_p2[32], cw_p6[32], cw_p7[32], cw_p11[32], cw_p12[32], cw_p15[32], cw_p16[32]; /* cw, by path */
-};
-static_assert(sizeof(stage_1) == 3200 && offsetof(stage_1, y_) == 640 && offsetof(stage_1, w_p2) == 704
-    && offsetof(stage_1, ax_s2) == 1600 && offsetof(stage_1, by_) == 2240 && offsetof(stage_1, cw_p2) == 2304,
-    "as planned");
-
-/* The shared memory of a warp. */
-struct alignas(16) warp_1 {
-    stage_1 ring[4];
-    union { /* rows on their way to memory */
-        real rows[2][1024];
-        struct {
-            real d_x_s2[160]; /* d_x, by irreps segment */
-        } edge;
-    } staging;
-    cgtp_tile tile;
-    unsigned char padding0[104]; /* to whole lines */
-};
-static_assert(sizeof(warp_1) == 21248 && offsetof(warp_1, staging) == 12800
-    && offsetof(warp_1, tile) == 20992, "as planned");
-
-/* A warp's memory, whichever path set it has. */
-union alignas(16) double_backward_convolution_warp {
-    warp_0 set0;
-    warp_1 set1;
-};
-static_assert(sizeof(double_backward_convolution_warp) == 23296, "as planned");
-
 /* The shared memory of a block. */
 struct alignas(16) double_backward_convolution_block {
-    double_backward_convolution_warp warp[4];
+    warp_0 warp[4];
     reduce_0 reduce[1];
     int broadcast[4];
 };
-static_assert(sizeof(double_backward_convolution_block) == 97296
-    && offsetof(double_backward_convolution_block, reduce) == 93184
-    && offsetof(double_backward_convolution_block, broadcast) == 97280, "as planned");
+static_assert(sizeof(double_backward_convolution_block) == 115216
+    && offsetof(double_backward_convolution_block, reduce) == 111104
+    && offsetof(double_backward_convolution_block, broadcast) == 115200, "as planned");
 
 /* Elements of a partial row: a warp's sums of a receiver whose edges are in several tiles. */
-enum { PARTIAL_double_backward_convolution = 1280 };
+enum { PARTIAL_double_backward_convolution = 2272 };
 
 /* MODE_L1_L2_L3: what a path of these l does for the channels of a lane, given its part of each operand of an
  * item. Factors of C that are not here are those of z, and named at the call: a C = form * .. */
@@ -184,6 +148,22 @@ CGTP_DEVICE void uvu_1_0_1(const real *x_, const real *y_, real w_, const real *
     d_x_[0] = d_x_[0] + s2_0 * gz_[0], d_x_[1] = d_x_[1] + s2_0 * gz_[1], d_x_[2] = d_x_[2] + s2_0 * gz_[2];
     const real s3_0 = ax_[0] * gz_[0] + ax_[1] * gz_[1] + ax_[2] * gz_[2];
     const real s4_0 = x_[0] * gz_[0] + x_[1] * gz_[1] + x_[2] * gz_[2];
+    d_y_[0] = d_y_[0] + w_ * s3_0 + cw_ * s4_0, d_w_[0] = by_[0] * s4_0 + y_[0] * s3_0;
+}
+
+/* (l1, l2, l3) = (2, 0, 2): 28 fma, 6 mul per channel. */
+CGTP_DEVICE void uvu_2_0_2(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real s0_0 = y_[0] * cw_ + by_[0] * w_, s1_0 = y_[0] * w_;
+    d_gz_[0] = d_gz_[0] + s1_0 * ax_[0] + s0_0 * x_[0], d_gz_[1] = d_gz_[1] + s1_0 * ax_[1] + s0_0 * x_[1];
+    d_gz_[2] = d_gz_[2] + s1_0 * ax_[2] + s0_0 * x_[2], d_gz_[3] = d_gz_[3] + s1_0 * ax_[3] + s0_0 * x_[3];
+    d_gz_[4] = d_gz_[4] + s1_0 * ax_[4] + s0_0 * x_[4];
+    const real s2_0 = w_ * by_[0] + cw_ * y_[0];
+    d_x_[0] = d_x_[0] + s2_0 * gz_[0], d_x_[1] = d_x_[1] + s2_0 * gz_[1], d_x_[2] = d_x_[2] + s2_0 * gz_[2];
+    d_x_[3] = d_x_[3] + s2_0 * gz_[3], d_x_[4] = d_x_[4] + s2_0 * gz_[4];
+    const real s3_0 = ax_[0] * gz_[0] + ax_[1] * gz_[1] + ax_[2] * gz_[2] + ax_[3] * gz_[3] + ax_[4] * gz_[4];
+    const real s4_0 = x_[0] * gz_[0] + x_[1] * gz_[1] + x_[2] * gz_[2] + x_[3] * gz_[3] + x_[4] * gz_[4];
     d_y_[0] = d_y_[0] + w_ * s3_0 + cw_ * s4_0, d_w_[0] = by_[0] * s4_0 + y_[0] * s3_0;
 }
 
@@ -239,6 +219,80 @@ CGTP_DEVICE void uvu_1_1_2(const real *x_, const real *y_, real w_, const real *
     d_y_[1] = d_y_[1] + v0_0 * gz_[1] + v0_2 * gz_[3] + v0_1 * gz_[2] * K4_1;
     d_y_[2] = d_y_[2] + v0_0 * gz_[0] + v0_1 * gz_[3] - v0_2 * gz_[2] + v0_2 * gz_[4];
     d_w_[0] = x_[0] * l0_0 + x_[1] * l0_1 + x_[2] * l0_2 + ax_[0] * l1_0 + ax_[1] * l1_1 + ax_[2] * l1_2;
+}
+
+/* (l1, l2, l3) = (2, 1, 1): 69 fma, 24 mul per channel; 6 mul per item. */
+CGTP_DEVICE void uvu_2_1_1(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real y_f2 = K1_3 * y_[0], y_f4 = K4_3 * y_[1], y_f5 = K1_3 * y_[2], by_f2 = K1_3 * by_[0];
+    const real by_f4 = K4_3 * by_[1], by_f5 = K1_3 * by_[2];
+    const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2], u2_3 = w_ * x_[3], u2_4 = w_ * x_[4];
+    const real l0_0 = by_[2] * gz_[0] + by_[0] * gz_[2], l0_1 = by_[1] * gz_[0] + by_[0] * gz_[1];
+    const real l0_2 = by_f2 * gz_[0] - by_f4 * gz_[1] + by_f5 * gz_[2];
+    const real l0_3 = by_[2] * gz_[1] + by_[1] * gz_[2], l0_4 = by_[0] * gz_[0] - by_[2] * gz_[2];
+    const real l1_0 = y_[2] * gz_[0] + y_[0] * gz_[2], l1_1 = y_[1] * gz_[0] + y_[0] * gz_[1];
+    const real l1_2 = y_f2 * gz_[0] - y_f4 * gz_[1] + y_f5 * gz_[2], l1_3 = y_[2] * gz_[1] + y_[1] * gz_[2];
+    const real l1_4 = y_[0] * gz_[0] - y_[2] * gz_[2], v0_0 = w_ * ax_[0] + cw_ * x_[0];
+    const real v0_1 = w_ * ax_[1] + cw_ * x_[1], v0_2 = w_ * ax_[2] + cw_ * x_[2];
+    const real v0_3 = w_ * ax_[3] + cw_ * x_[3], v0_4 = w_ * ax_[4] + cw_ * x_[4];
+    d_gz_[0] = d_gz_[0] + y_[2] * v0_0 + y_[1] * v0_1 - y_f2 * v0_2 - y_[0] * v0_4 + by_[2] * u2_0
+        + by_[1] * u2_1 - by_f2 * u2_2 - by_[0] * u2_4;
+    d_gz_[1] = d_gz_[1] + y_[0] * v0_1 + y_f4 * v0_2 + y_[2] * v0_3 + by_[0] * u2_1 + by_f4 * u2_2
+        + by_[2] * u2_3;
+    d_gz_[2] = d_gz_[2] + y_[0] * v0_0 - y_f5 * v0_2 + y_[1] * v0_3 + y_[2] * v0_4 + by_[0] * u2_0
+        - by_f5 * u2_2 + by_[1] * u2_3 + by_[2] * u2_4, d_x_[0] = d_x_[0] + w_ * l0_0 + cw_ * l1_0;
+    d_x_[1] = d_x_[1] + w_ * l0_1 + cw_ * l1_1, d_x_[2] = d_x_[2] - w_ * l0_2 - cw_ * l1_2;
+    d_x_[3] = d_x_[3] + w_ * l0_3 + cw_ * l1_3, d_x_[4] = d_x_[4] - w_ * l0_4 - cw_ * l1_4;
+    d_y_[0] = d_y_[0] - v0_2 * gz_[0] * K1_3 + v0_0 * gz_[2] + v0_1 * gz_[1] - v0_4 * gz_[0];
+    d_y_[1] = d_y_[1] + v0_1 * gz_[0] + v0_3 * gz_[2] + v0_2 * gz_[1] * K4_3;
+    d_y_[2] = d_y_[2] + v0_0 * gz_[0] + v0_3 * gz_[1] + v0_4 * gz_[2] - v0_2 * gz_[2] * K1_3;
+    d_w_[0] = x_[0] * l0_0 + x_[1] * l0_1 - x_[2] * l0_2 + x_[3] * l0_3 - x_[4] * l0_4 + ax_[0] * l1_0
+        + ax_[1] * l1_1 - ax_[2] * l1_2 + ax_[3] * l1_3 - ax_[4] * l1_4;
+}
+
+/* (l1, l2, l3) = (2, 1, 3): 119 fma, 25 mul per channel; 8 mul per item. */
+CGTP_DEVICE void uvu_2_1_3(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real y_f3 = K16_1 * y_[1], y_f4 = K12_1 * y_[0], y_f5 = K3_1 * y_[1], y_f6 = K12_1 * y_[2];
+    const real by_f3 = K16_1 * by_[1], by_f4 = K12_1 * by_[0], by_f5 = K3_1 * by_[1], by_f6 = K12_1 * by_[2];
+    const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2], u2_3 = w_ * x_[3], u2_4 = w_ * x_[4];
+    const real l0_0 = by_[2] * gz_[0] + by_[1] * gz_[1] - by_[2] * gz_[2] - by_[0] * gz_[4] - by_[0] * gz_[6];
+    const real l0_1 = by_[2] * gz_[1] + by_f3 * gz_[2] - by_[0] * gz_[3] - by_[0] * gz_[5];
+    const real l0_2 = by_f4 * gz_[2] + by_f5 * gz_[3] + by_f6 * gz_[4];
+    const real l0_3 = by_[0] * gz_[1] - by_[2] * gz_[3] + by_f3 * gz_[4] + by_[2] * gz_[5];
+    const real l0_4 = by_[0] * gz_[0] + by_[0] * gz_[2] - by_[2] * gz_[4] + by_[1] * gz_[5] + by_[2] * gz_[6];
+    const real l1_0 = y_[2] * gz_[0] + y_[1] * gz_[1] - y_[2] * gz_[2] - y_[0] * gz_[4] - y_[0] * gz_[6];
+    const real l1_1 = y_[2] * gz_[1] + y_f3 * gz_[2] - y_[0] * gz_[3] - y_[0] * gz_[5];
+    const real l1_2 = y_f4 * gz_[2] + y_f5 * gz_[3] + y_f6 * gz_[4];
+    const real l1_3 = y_[0] * gz_[1] - y_[2] * gz_[3] + y_f3 * gz_[4] + y_[2] * gz_[5];
+    const real l1_4 = y_[0] * gz_[0] + y_[0] * gz_[2] - y_[2] * gz_[4] + y_[1] * gz_[5] + y_[2] * gz_[6];
+    const real v0_0 = w_ * ax_[0] + cw_ * x_[0], v0_1 = w_ * ax_[1] + cw_ * x_[1];
+    const real v0_2 = w_ * ax_[2] + cw_ * x_[2], v0_3 = w_ * ax_[3] + cw_ * x_[3];
+    const real v0_4 = w_ * ax_[4] + cw_ * x_[4];
+    d_gz_[0] = d_gz_[0] + y_[2] * v0_0 + y_[0] * v0_4 + by_[2] * u2_0 + by_[0] * u2_4;
+    d_gz_[1] = d_gz_[1] + y_[1] * v0_0 + y_[2] * v0_1 + y_[0] * v0_3 + by_[1] * u2_0 + by_[2] * u2_1
+        + by_[0] * u2_3;
+    d_gz_[2] = d_gz_[2] - y_[2] * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + y_[0] * v0_4 - by_[2] * u2_0
+        + by_f3 * u2_1 + by_f4 * u2_2 + by_[0] * u2_4;
+    d_gz_[3] = d_gz_[3] - y_[0] * v0_1 + y_f5 * v0_2 - y_[2] * v0_3 - by_[0] * u2_1 + by_f5 * u2_2
+        - by_[2] * u2_3;
+    d_gz_[4] = d_gz_[4] - y_[0] * v0_0 + y_f6 * v0_2 + y_f3 * v0_3 - y_[2] * v0_4 - by_[0] * u2_0
+        + by_f6 * u2_2 + by_f3 * u2_3 - by_[2] * u2_4;
+    d_gz_[5] = d_gz_[5] - y_[0] * v0_1 + y_[2] * v0_3 + y_[1] * v0_4 - by_[0] * u2_1 + by_[2] * u2_3
+        + by_[1] * u2_4, d_gz_[6] = d_gz_[6] - y_[0] * v0_0 + y_[2] * v0_4 - by_[0] * u2_0 + by_[2] * u2_4;
+    d_x_[0] = d_x_[0] + w_ * l0_0 + cw_ * l1_0, d_x_[1] = d_x_[1] + w_ * l0_1 + cw_ * l1_1;
+    d_x_[2] = d_x_[2] + w_ * l0_2 + cw_ * l1_2, d_x_[3] = d_x_[3] + w_ * l0_3 + cw_ * l1_3;
+    d_x_[4] = d_x_[4] + w_ * l0_4 + cw_ * l1_4;
+    const real q2_3 = v0_1 * gz_[2] + v0_3 * gz_[4];
+    d_y_[0] = d_y_[0] - v0_0 * gz_[4] - v0_0 * gz_[6] - v0_1 * gz_[3] - v0_1 * gz_[5] + v0_3 * gz_[1]
+        + v0_4 * gz_[0] + v0_4 * gz_[2] + v0_2 * gz_[2] * K12_1;
+    d_y_[1] = d_y_[1] + v0_0 * gz_[1] + v0_4 * gz_[5] + K16_1 * q2_3 + v0_2 * gz_[3] * K3_1;
+    d_y_[2] = d_y_[2] + v0_0 * gz_[0] - v0_0 * gz_[2] + v0_1 * gz_[1] - v0_3 * gz_[3] + v0_3 * gz_[5]
+        - v0_4 * gz_[4] + v0_4 * gz_[6] + v0_2 * gz_[4] * K12_1;
+    d_w_[0] = x_[0] * l0_0 + x_[1] * l0_1 + x_[2] * l0_2 + x_[3] * l0_3 + x_[4] * l0_4 + ax_[0] * l1_0
+        + ax_[1] * l1_1 + ax_[2] * l1_2 + ax_[3] * l1_3 + ax_[4] * l1_4;
 }
 
 /* (l1, l2, l3) = (0, 2, 2): 27 fma, 5 mul per channel. */
@@ -326,287 +380,6 @@ CGTP_DEVICE void uvu_1_2_3(const real *x_, const real *y_, real w_, const real *
     d_w_[0] = x_[0] * l0_0 + x_[1] * l0_1 + x_[2] * l0_2 + ax_[0] * l1_0 + ax_[1] * l1_1 + ax_[2] * l1_2;
 }
 
-/* (l1, l2, l3) = (0, 3, 3): 37 fma, 5 mul per channel. */
-CGTP_DEVICE void uvu_0_3_3(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
-    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
-{
-    const real u2_0 = w_ * x_[0];
-    const real l0_0 = by_[0] * gz_[0] + by_[1] * gz_[1] + by_[2] * gz_[2] + by_[3] * gz_[3] + by_[4] * gz_[4]
-        + by_[5] * gz_[5] + by_[6] * gz_[6];
-    const real l1_0 = y_[0] * gz_[0] + y_[1] * gz_[1] + y_[2] * gz_[2] + y_[3] * gz_[3] + y_[4] * gz_[4]
-        + y_[5] * gz_[5] + y_[6] * gz_[6], v0_0 = w_ * ax_[0] + cw_ * x_[0];
-    d_gz_[0] = d_gz_[0] + v0_0 * y_[0] + u2_0 * by_[0], d_gz_[1] = d_gz_[1] + v0_0 * y_[1] + u2_0 * by_[1];
-    d_gz_[2] = d_gz_[2] + v0_0 * y_[2] + u2_0 * by_[2], d_gz_[3] = d_gz_[3] + v0_0 * y_[3] + u2_0 * by_[3];
-    d_gz_[4] = d_gz_[4] + v0_0 * y_[4] + u2_0 * by_[4], d_gz_[5] = d_gz_[5] + v0_0 * y_[5] + u2_0 * by_[5];
-    d_gz_[6] = d_gz_[6] + v0_0 * y_[6] + u2_0 * by_[6], d_x_[0] = d_x_[0] + w_ * l0_0 + cw_ * l1_0;
-    d_y_[0] = d_y_[0] + v0_0 * gz_[0], d_y_[1] = d_y_[1] + v0_0 * gz_[1], d_y_[2] = d_y_[2] + v0_0 * gz_[2];
-    d_y_[3] = d_y_[3] + v0_0 * gz_[3], d_y_[4] = d_y_[4] + v0_0 * gz_[4], d_y_[5] = d_y_[5] + v0_0 * gz_[5];
-    d_y_[6] = d_y_[6] + v0_0 * gz_[6], d_w_[0] = x_[0] * l0_0 + ax_[0] * l1_0;
-}
-
-/* (l1, l2, l3) = (1, 3, 2): 83 fma, 24 mul, 6 add, 1 neg per channel; 8 fma, 12 mul, 4 add per item. */
-CGTP_DEVICE void uvu_1_3_2(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
-    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
-{
-    const real y_f0 = y_[4] + K15_1 * y_[6], y_f1 = K10_1 * y_[1], y_f2 = y_[2] - K15_1 * y_[0];
-    const real s0_0 = K3_5 * y_[3], y_f3 = s0_0 + y_[5], y_f4 = K8_5 * y_[2], y_f7 = K3_2 * y_[3];
-    const real y_f9 = K8_5 * y_[4], y_f10 = s0_0 - y_[5], y_f11 = y_[0] + K1_15 * y_[2], y_f12 = K2_3 * y_[5];
-    const real y_f13 = y_[6] - K1_15 * y_[4], by_f0 = by_[4] + K15_1 * by_[6], by_f1 = K10_1 * by_[1];
-    const real by_f2 = by_[2] - K15_1 * by_[0], s1_0 = K3_5 * by_[3], by_f3 = s1_0 + by_[5];
-    const real by_f4 = K8_5 * by_[2], by_f7 = K3_2 * by_[3], by_f9 = K8_5 * by_[4], by_f10 = s1_0 - by_[5];
-    const real by_f11 = by_[0] + K1_15 * by_[2], by_f12 = K2_3 * by_[5], by_f13 = by_[6] - K1_15 * by_[4];
-    const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2];
-    const real l0_0 = by_f0 * gz_[0] + by_f3 * gz_[1] - by_[2] * gz_[2] - by_[1] * gz_[3] - by_f11 * gz_[4];
-    const real l0_1 = by_f1 * gz_[0] + by_f4 * gz_[1] + by_f7 * gz_[2] + by_f9 * gz_[3] + by_f12 * gz_[4];
-    const real l0_2 = by_f2 * gz_[0] - by_[1] * gz_[1] - by_[4] * gz_[2] + by_f10 * gz_[3] - by_f13 * gz_[4];
-    const real l1_0 = y_f0 * gz_[0] + y_f3 * gz_[1] - y_[2] * gz_[2] - y_[1] * gz_[3] - y_f11 * gz_[4];
-    const real l1_1 = y_f1 * gz_[0] + y_f4 * gz_[1] + y_f7 * gz_[2] + y_f9 * gz_[3] + y_f12 * gz_[4];
-    const real l1_2 = y_f2 * gz_[0] - y_[1] * gz_[1] - y_[4] * gz_[2] + y_f10 * gz_[3] - y_f13 * gz_[4];
-    const real v0_0 = w_ * ax_[0] + cw_ * x_[0], v0_1 = w_ * ax_[1] + cw_ * x_[1];
-    const real v0_2 = w_ * ax_[2] + cw_ * x_[2];
-    d_gz_[0] = d_gz_[0] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 - by_f0 * u2_0 + by_f1 * u2_1
-        - by_f2 * u2_2;
-    d_gz_[1] = d_gz_[1] - y_f3 * v0_0 + y_f4 * v0_1 + y_[1] * v0_2 - by_f3 * u2_0 + by_f4 * u2_1
-        + by_[1] * u2_2;
-    d_gz_[2] = d_gz_[2] + y_[2] * v0_0 + y_f7 * v0_1 + y_[4] * v0_2 + by_[2] * u2_0 + by_f7 * u2_1
-        + by_[4] * u2_2;
-    d_gz_[3] = d_gz_[3] + y_[1] * v0_0 + y_f9 * v0_1 - y_f10 * v0_2 + by_[1] * u2_0 + by_f9 * u2_1
-        - by_f10 * u2_2;
-    d_gz_[4] = d_gz_[4] + y_f11 * v0_0 + y_f12 * v0_1 + y_f13 * v0_2 + by_f11 * u2_0 + by_f12 * u2_1
-        + by_f13 * u2_2, d_x_[0] = d_x_[0] - w_ * l0_0 - cw_ * l1_0;
-    d_x_[1] = d_x_[1] + w_ * l0_1 + cw_ * l1_1, d_x_[2] = d_x_[2] - w_ * l0_2 - cw_ * l1_2;
-    const real q2_0 = v0_0 * gz_[0], q2_2 = v0_2 * gz_[0], q2_3 = v0_0 * gz_[1], q2_10 = v0_2 * gz_[3];
-    const real q2_11 = v0_0 * gz_[4], q2_13 = v0_2 * gz_[4];
-    d_y_[0] = q2_11 + d_y_[0] + K15_1 * q2_2;
-    d_y_[1] = d_y_[1] + v0_1 * gz_[0] * K10_1 + v0_0 * gz_[3] + v0_2 * gz_[1];
-    d_y_[2] = d_y_[2] - q2_2 + v0_1 * gz_[1] * K8_5 + v0_0 * gz_[2] + K1_15 * q2_11;
-    d_y_[3] = d_y_[3] - K3_5 * q2_3 + v0_1 * gz_[2] * K3_2 - K3_5 * q2_10;
-    d_y_[4] = d_y_[4] - q2_0 + v0_2 * gz_[2] + v0_1 * gz_[3] * K8_5 - K1_15 * q2_13;
-    d_y_[5] = q2_10 + d_y_[5] - q2_3 + v0_1 * gz_[4] * K2_3, d_y_[6] = q2_13 + d_y_[6] - K15_1 * q2_0;
-    d_w_[0] = -x_[0] * l0_0 + x_[1] * l0_1 - x_[2] * l0_2 - ax_[0] * l1_0 + ax_[1] * l1_1 - ax_[2] * l1_2;
-}
-
-/* Path set 0: 10 paths, 1 channel per lane, 4 channel blocks; where its parts are in rows. */
-struct set_0 { static constexpr int channels = 1, blocks = 4; };
-struct set_0_x : set_0 { static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}}; };
-struct set_0_w : set_0 {
-    static constexpr int64_t offset[] = {0, 128, 384, 512, 640, 1024, 1152, 1280, 1664, 1792};
-};
-struct set_0_z : set_0 {
-    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 768}, {3, 384}, {1, 128}, {5, 2944}, {5, 2304},
-        {3, 1152}, {7, 6400}, {7, 5504}, {5, 3584}};
-    static constexpr real factor[] = {
-        /* z0 */ 1, /* z4 */ 1, 1, 1, /* z3 */ 1, 1, 1, /* z1 */ K1_3, /* z9 */ K1_2, K1_2, K1_6, K1_2, K1_2,
-        /* z8 */ 1, 1, 1, 1, 1, /* z5 */ K3_10, K3_10, K3_10,
-        /* z14 */ K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2, /* z13 */ 1, 1, 1, 1, 1, 1, 1,
-        /* z10 */ K1_42, K5_21, K2_7, K5_21, K5_14,
-    };
-};
-
-/* Path set 0: the edges of tile `number`, for one channel block. partial_row: the set's first. */
-template <int nodes>
-CGTP_DEVICE void double_backward_convolution_0(const launch &l,
-    const cgtp_tile_scheduler<nodes, 4, true> &tiles, int number, int channel_block, warp_0 &own,
-    reduce_0 &sums, int64_t partial_row, cgtp_policy stream, cgtp_policy keep)
-{
-    const auto &graph = l.graph;
-    const cgtp_tile &tile = own.tile;
-    const int lane = cgtp_pinned_lane();
-    cgtp_tile_prologue prologue = tiles.begin(graph, number);
-    const int64_t first = prologue.first;
-    const int count = prologue.count;
-    cgtp_ahead<int32_t> senders(graph.sender, first, count, lane);
-    tiles.resolve(graph, prologue);
-    int32_t node = (int32_t)prologue.node;
-    cgtp_ring<stage_0, 4> ring(own.ring);
-    int done = 0; /* edges of the tile */
-    const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane),
-        ax_base(l.ax_, channel_block, lane);
-    const cgtp_lanes_rows<16, true> y_base(l.y_, first, 16, lane), by_base(l.by_, first, 16, lane);
-    const real *const w_base = cgtp_lanes_weights<set_0_w, true>(l.w_, first, 2176, channel_block, lane);
-    const real *const cw_base = cgtp_lanes_weights<set_0_w, true>(l.cw_, first, 2176, channel_block, lane);
-    real *const d_w_base = cgtp_opaque_global(l.d_w_ + first * 2176 + channel_block * 32 + lane);
-    /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
-    auto load = [&](int edge, stage_0 &to, int lane) {
-        const auto sender = senders.of(graph.sender, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(x_base.nth(sender, 1152), lane, keep, to.x_s0, to.x_s1);
-        cgtp_copy_lanes_row(to.y_, y_base.nth(edge, 16), lane, stream);
-        cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row(w_base, edge, 2176), lane, stream);
-        cgtp_copy_segments<set_0_x>(ax_base.nth(sender, 1152), lane, keep, to.ax_s0, to.ax_s1);
-        cgtp_copy_lanes_row(to.by_, by_base.nth(edge, 16), lane, stream);
-        cgtp_copy_lanes_weights<set_0_w>(to.cw_p0, cgtp_nth_row(cw_base, edge, 2176), lane, stream);
-    };
-    /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
-    auto reduce = [&](int begin, int items) {
-        cgtp_sync_group<4>();
-        auto d_y_row = [&](int i) { return l.d_y_parts + ((first + begin + i) * 2) * 16; };
-        cgtp_reduce_across_warps<16, 4, CGTP_STORE, 16>(d_y_row, sums.d_y_[(unsigned)begin % 16][0], items);
-    };
-    ring.fill(count, load);
-    tiles.commit(prologue, number);
-    CGTP_LOOP
-    for (; node < cgtp_uniform(tile.node_end); node++) {
-        if (node % CGTP_LANES == 0)
-            tiles.advance(graph, node, first);
-        const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
-        real d_gz_[40] = {0};
-        real gz_[40];
-        cgtp_load_segments<set_0_z>(gz_, l.gz_ + (int64_t)node * 9088, channel_block, lane);
-        cgtp_scale_segments<set_0_z>(gz_);
-        CGTP_LOOP
-        for (; done < end; done++) {
-            const stage_0 &at = ring.wait();
-            real *const d_w_out = cgtp_nth_row(d_w_base, done, 2176);
-            real x_s0[1], x_s1[3], y_[16], ax_s0[1], ax_s1[3], by_[16];
-            cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1);
-            cgtp_load_row<16>(y_, at.y_);
-            cgtp_load_lanes(lane, ax_s0, at.ax_s0, ax_s1, at.ax_s1);
-            cgtp_load_row<16>(by_, at.by_);
-            real d_x_s0[1] = {0}, d_x_s1[3] = {0}, d_y_[cgtp_sums_length(16)] = {0};
-            /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C = form */
-            uvu_0_0_0(x_s0, y_, at.w_p0[lane], gz_, ax_s0, by_, at.cw_p0[lane], d_gz_, d_x_s0, d_y_,
-                cgtp_outgoing<1>(d_w_out));
-            /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C = form */
-            uvu_1_0_1(x_s1, y_, at.w_p4[lane], gz_ + 1, ax_s1, by_, at.cw_p4[lane], d_gz_ + 1, d_x_s1, d_y_,
-                cgtp_outgoing<1>(d_w_out + 512));
-            /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form */
-            uvu_0_1_1(x_s0, y_ + 1, at.w_p3[lane], gz_ + 4, ax_s0, by_ + 1, at.cw_p3[lane], d_gz_ + 4, d_x_s0,
-                d_y_ + 1, cgtp_outgoing<1>(d_w_out + 384));
-            /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C = form * {K1_3} */
-            uvu_1_1_0(x_s1, y_ + 1, at.w_p1[lane], gz_ + 7, ax_s1, by_ + 1, at.cw_p1[lane], d_gz_ + 7, d_x_s1,
-                d_y_ + 1, cgtp_outgoing<1>(d_w_out + 128));
-            /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C = form * {K1_2 x2, K1_6, K1_2 x2} */
-            uvu_1_1_2(x_s1, y_ + 1, at.w_p9[lane], gz_ + 8, ax_s1, by_ + 1, at.cw_p9[lane], d_gz_ + 8, d_x_s1,
-                d_y_ + 1, cgtp_outgoing<1>(d_w_out + 1152));
-            /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form */
-            uvu_0_2_2(x_s0, y_ + 4, at.w_p8[lane], gz_ + 13, ax_s0, by_ + 4, at.cw_p8[lane], d_gz_ + 13,
-                d_x_s0, d_y_ + 4, cgtp_outgoing<1>(d_w_out + 1024));
-            /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3} */
-            uvu_1_2_1(x_s1, y_ + 4, at.w_p5[lane], gz_ + 18, ax_s1, by_ + 4, at.cw_p5[lane], d_gz_ + 18,
-                d_x_s1, d_y_ + 4, cgtp_outgoing<1>(d_w_out + 640));
-            /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C = form *
-             * {K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2} */
-            uvu_1_2_3(x_s1, y_ + 4, at.w_p14[lane], gz_ + 21, ax_s1, by_ + 4, at.cw_p14[lane], d_gz_ + 21,
-                d_x_s1, d_y_ + 4, cgtp_outgoing<1>(d_w_out + 1792));
-            ring.load_ahead(done, count, lane, load);
-            /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form */
-            uvu_0_3_3(x_s0, y_ + 9, at.w_p13[lane], gz_ + 28, ax_s0, by_ + 9, at.cw_p13[lane], d_gz_ + 28,
-                d_x_s0, d_y_ + 9, cgtp_outgoing<1>(d_w_out + 1664));
-            /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C = form *
-             * {K1_42, K5_21, K2_7, K5_21, K5_14} */
-            uvu_1_3_2(x_s1, y_ + 9, at.w_p10[lane], gz_ + 35, ax_s1, by_ + 9, at.cw_p10[lane], d_gz_ + 35,
-                d_x_s1, d_y_ + 9, cgtp_outgoing<1>(d_w_out + 1280));
-            cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y_[(unsigned)done % 16][channel_block], d_y_);
-            if ((unsigned)done % 8 == 7)
-                reduce(done - 7, 8);
-            cgtp_store_lanes(lane, own.staging.edge.d_x_s0, d_x_s0, own.staging.edge.d_x_s1, d_x_s1);
-            cgtp_sync_warp();
-            cgtp_write_segments<set_0_x, CGTP_STORE>(l.d_x_edges + (first + done) * (int64_t)1152,
-                channel_block, lane, own.staging.edge.d_x_s0, own.staging.edge.d_x_s1);
-        }
-        if (cgtp_hand_over<4>(tiles, graph, tile, node, count,
-            {l.flag_double_backward_convolution, l.partial_double_backward_convolution,
-            PARTIAL_double_backward_convolution, partial_row + channel_block}, lane, cgtp_plain(d_gz_)))
-            continue;
-        cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */
-        cgtp_scale_segments<set_0_z>(d_gz_);
-        cgtp_store_segments<set_0_z>(own.staging.rows, d_gz_, l.d_gz_ + (int64_t)node * 9088, channel_block,
-            cgtp_reload_lane());
-    }
-    if ((unsigned)done % 8)
-        reduce(done - (int)((unsigned)done % 8), (int)((unsigned)done % 8));
-}
-
-/* (l1, l2, l3) = (2, 0, 2): 28 fma, 6 mul per channel. */
-CGTP_DEVICE void uvu_2_0_2(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
-    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
-{
-    const real s0_0 = y_[0] * cw_ + by_[0] * w_, s1_0 = y_[0] * w_;
-    d_gz_[0] = d_gz_[0] + s1_0 * ax_[0] + s0_0 * x_[0], d_gz_[1] = d_gz_[1] + s1_0 * ax_[1] + s0_0 * x_[1];
-    d_gz_[2] = d_gz_[2] + s1_0 * ax_[2] + s0_0 * x_[2], d_gz_[3] = d_gz_[3] + s1_0 * ax_[3] + s0_0 * x_[3];
-    d_gz_[4] = d_gz_[4] + s1_0 * ax_[4] + s0_0 * x_[4];
-    const real s2_0 = w_ * by_[0] + cw_ * y_[0];
-    d_x_[0] = d_x_[0] + s2_0 * gz_[0], d_x_[1] = d_x_[1] + s2_0 * gz_[1], d_x_[2] = d_x_[2] + s2_0 * gz_[2];
-    d_x_[3] = d_x_[3] + s2_0 * gz_[3], d_x_[4] = d_x_[4] + s2_0 * gz_[4];
-    const real s3_0 = ax_[0] * gz_[0] + ax_[1] * gz_[1] + ax_[2] * gz_[2] + ax_[3] * gz_[3] + ax_[4] * gz_[4];
-    const real s4_0 = x_[0] * gz_[0] + x_[1] * gz_[1] + x_[2] * gz_[2] + x_[3] * gz_[3] + x_[4] * gz_[4];
-    d_y_[0] = d_y_[0] + w_ * s3_0 + cw_ * s4_0, d_w_[0] = by_[0] * s4_0 + y_[0] * s3_0;
-}
-
-/* (l1, l2, l3) = (2, 1, 1): 69 fma, 24 mul per channel; 6 mul per item. */
-CGTP_DEVICE void uvu_2_1_1(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
-    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
-{
-    const real y_f2 = K1_3 * y_[0], y_f4 = K4_3 * y_[1], y_f5 = K1_3 * y_[2], by_f2 = K1_3 * by_[0];
-    const real by_f4 = K4_3 * by_[1], by_f5 = K1_3 * by_[2];
-    const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2], u2_3 = w_ * x_[3], u2_4 = w_ * x_[4];
-    const real l0_0 = by_[2] * gz_[0] + by_[0] * gz_[2], l0_1 = by_[1] * gz_[0] + by_[0] * gz_[1];
-    const real l0_2 = by_f2 * gz_[0] - by_f4 * gz_[1] + by_f5 * gz_[2];
-    const real l0_3 = by_[2] * gz_[1] + by_[1] * gz_[2], l0_4 = by_[0] * gz_[0] - by_[2] * gz_[2];
-    const real l1_0 = y_[2] * gz_[0] + y_[0] * gz_[2], l1_1 = y_[1] * gz_[0] + y_[0] * gz_[1];
-    const real l1_2 = y_f2 * gz_[0] - y_f4 * gz_[1] + y_f5 * gz_[2], l1_3 = y_[2] * gz_[1] + y_[1] * gz_[2];
-    const real l1_4 = y_[0] * gz_[0] - y_[2] * gz_[2], v0_0 = w_ * ax_[0] + cw_ * x_[0];
-    const real v0_1 = w_ * ax_[1] + cw_ * x_[1], v0_2 = w_ * ax_[2] + cw_ * x_[2];
-    const real v0_3 = w_ * ax_[3] + cw_ * x_[3], v0_4 = w_ * ax_[4] + cw_ * x_[4];
-    d_gz_[0] = d_gz_[0] + y_[2] * v0_0 + y_[1] * v0_1 - y_f2 * v0_2 - y_[0] * v0_4 + by_[2] * u2_0
-        + by_[1] * u2_1 - by_f2 * u2_2 - by_[0] * u2_4;
-    d_gz_[1] = d_gz_[1] + y_[0] * v0_1 + y_f4 * v0_2 + y_[2] * v0_3 + by_[0] * u2_1 + by_f4 * u2_2
-        + by_[2] * u2_3;
-    d_gz_[2] = d_gz_[2] + y_[0] * v0_0 - y_f5 * v0_2 + y_[1] * v0_3 + y_[2] * v0_4 + by_[0] * u2_0
-        - by_f5 * u2_2 + by_[1] * u2_3 + by_[2] * u2_4, d_x_[0] = d_x_[0] + w_ * l0_0 + cw_ * l1_0;
-    d_x_[1] = d_x_[1] + w_ * l0_1 + cw_ * l1_1, d_x_[2] = d_x_[2] - w_ * l0_2 - cw_ * l1_2;
-    d_x_[3] = d_x_[3] + w_ * l0_3 + cw_ * l1_3, d_x_[4] = d_x_[4] - w_ * l0_4 - cw_ * l1_4;
-    d_y_[0] = d_y_[0] - v0_2 * gz_[0] * K1_3 + v0_0 * gz_[2] + v0_1 * gz_[1] - v0_4 * gz_[0];
-    d_y_[1] = d_y_[1] + v0_1 * gz_[0] + v0_3 * gz_[2] + v0_2 * gz_[1] * K4_3;
-    d_y_[2] = d_y_[2] + v0_0 * gz_[0] + v0_3 * gz_[1] + v0_4 * gz_[2] - v0_2 * gz_[2] * K1_3;
-    d_w_[0] = x_[0] * l0_0 + x_[1] * l0_1 - x_[2] * l0_2 + x_[3] * l0_3 - x_[4] * l0_4 + ax_[0] * l1_0
-        + ax_[1] * l1_1 - ax_[2] * l1_2 + ax_[3] * l1_3 - ax_[4] * l1_4;
-}
-
-/* (l1, l2, l3) = (2, 1, 3): 119 fma, 25 mul per channel; 8 mul per item. */
-CGTP_DEVICE void uvu_2_1_3(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
-    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
-{
-    const real y_f3 = K16_1 * y_[1], y_f4 = K12_1 * y_[0], y_f5 = K3_1 * y_[1], y_f6 = K12_1 * y_[2];
-    const real by_f3 = K16_1 * by_[1], by_f4 = K12_1 * by_[0], by_f5 = K3_1 * by_[1], by_f6 = K12_1 * by_[2];
-    const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2], u2_3 = w_ * x_[3], u2_4 = w_ * x_[4];
-    const real l0_0 = by_[2] * gz_[0] + by_[1] * gz_[1] - by_[2] * gz_[2] - by_[0] * gz_[4] - by_[0] * gz_[6];
-    const real l0_1 = by_[2] * gz_[1] + by_f3 * gz_[2] - by_[0] * gz_[3] - by_[0] * gz_[5];
-    const real l0_2 = by_f4 * gz_[2] + by_f5 * gz_[3] + by_f6 * gz_[4];
-    const real l0_3 = by_[0] * gz_[1] - by_[2] * gz_[3] + by_f3 * gz_[4] + by_[2] * gz_[5];
-    const real l0_4 = by_[0] * gz_[0] + by_[0] * gz_[2] - by_[2] * gz_[4] + by_[1] * gz_[5] + by_[2] * gz_[6];
-    const real l1_0 = y_[2] * gz_[0] + y_[1] * gz_[1] - y_[2] * gz_[2] - y_[0] * gz_[4] - y_[0] * gz_[6];
-    const real l1_1 = y_[2] * gz_[1] + y_f3 * gz_[2] - y_[0] * gz_[3] - y_[0] * gz_[5];
-    const real l1_2 = y_f4 * gz_[2] + y_f5 * gz_[3] + y_f6 * gz_[4];
-    const real l1_3 = y_[0] * gz_[1] - y_[2] * gz_[3] + y_f3 * gz_[4] + y_[2] * gz_[5];
-    const real l1_4 = y_[0] * gz_[0] + y_[0] * gz_[2] - y_[2] * gz_[4] + y_[1] * gz_[5] + y_[2] * gz_[6];
-    const real v0_0 = w_ * ax_[0] + cw_ * x_[0], v0_1 = w_ * ax_[1] + cw_ * x_[1];
-    const real v0_2 = w_ * ax_[2] + cw_ * x_[2], v0_3 = w_ * ax_[3] + cw_ * x_[3];
-    const real v0_4 = w_ * ax_[4] + cw_ * x_[4];
-    d_gz_[0] = d_gz_[0] + y_[2] * v0_0 + y_[0] * v0_4 + by_[2] * u2_0 + by_[0] * u2_4;
-    d_gz_[1] = d_gz_[1] + y_[1] * v0_0 + y_[2] * v0_1 + y_[0] * v0_3 + by_[1] * u2_0 + by_[2] * u2_1
-        + by_[0] * u2_3;
-    d_gz_[2] = d_gz_[2] - y_[2] * v0_0 + y_f3 * v0_1 + y_f4 * v0_2 + y_[0] * v0_4 - by_[2] * u2_0
-        + by_f3 * u2_1 + by_f4 * u2_2 + by_[0] * u2_4;
-    d_gz_[3] = d_gz_[3] - y_[0] * v0_1 + y_f5 * v0_2 - y_[2] * v0_3 - by_[0] * u2_1 + by_f5 * u2_2
-        - by_[2] * u2_3;
-    d_gz_[4] = d_gz_[4] - y_[0] * v0_0 + y_f6 * v0_2 + y_f3 * v0_3 - y_[2] * v0_4 - by_[0] * u2_0
-        + by_f6 * u2_2 + by_f3 * u2_3 - by_[2] * u2_4;
-    d_gz_[5] = d_gz_[5] - y_[0] * v0_1 + y_[2] * v0_3 + y_[1] * v0_4 - by_[0] * u2_1 + by_[2] * u2_3
-        + by_[1] * u2_4, d_gz_[6] = d_gz_[6] - y_[0] * v0_0 + y_[2] * v0_4 - by_[0] * u2_0 + by_[2] * u2_4;
-    d_x_[0] = d_x_[0] + w_ * l0_0 + cw_ * l1_0, d_x_[1] = d_x_[1] + w_ * l0_1 + cw_ * l1_1;
-    d_x_[2] = d_x_[2] + w_ * l0_2 + cw_ * l1_2, d_x_[3] = d_x_[3] + w_ * l0_3 + cw_ * l1_3;
-    d_x_[4] = d_x_[4] + w_ * l0_4 + cw_ * l1_4;
-    const real q2_3 = v0_1 * gz_[2] + v0_3 * gz_[4];
-    d_y_[0] = d_y_[0] - v0_0 * gz_[4] - v0_0 * gz_[6] - v0_1 * gz_[3] - v0_1 * gz_[5] + v0_3 * gz_[1]
-        + v0_4 * gz_[0] + v0_4 * gz_[2] + v0_2 * gz_[2] * K12_1;
-    d_y_[1] = d_y_[1] + v0_0 * gz_[1] + v0_4 * gz_[5] + K16_1 * q2_3 + v0_2 * gz_[3] * K3_1;
-    d_y_[2] = d_y_[2] + v0_0 * gz_[0] - v0_0 * gz_[2] + v0_1 * gz_[1] - v0_3 * gz_[3] + v0_3 * gz_[5]
-        - v0_4 * gz_[4] + v0_4 * gz_[6] + v0_2 * gz_[4] * K12_1;
-    d_w_[0] = x_[0] * l0_0 + x_[1] * l0_1 + x_[2] * l0_2 + x_[3] * l0_3 + x_[4] * l0_4 + ax_[0] * l1_0
-        + ax_[1] * l1_1 + ax_[2] * l1_2 + ax_[3] * l1_3 + ax_[4] * l1_4;
-}
-
 /* (l1, l2, l3) = (2, 2, 0): 36 fma, 6 mul per channel. */
 CGTP_DEVICE void uvu_2_2_0(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
     const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
@@ -669,6 +442,66 @@ CGTP_DEVICE void uvu_2_2_2(const real *x_, const real *y_, real w_, const real *
         + v0_2 * gz_[3] * K1_3, d_y_[4] = q2_12 + d_y_[4] - q2_5 - v0_2 * gz_[4] - v0_4 * gz_[2];
     d_w_[0] = -x_[0] * l0_0 + x_[1] * l0_1 - x_[2] * l0_2 + x_[3] * l0_3 - x_[4] * l0_4 - ax_[0] * l1_0
         + ax_[1] * l1_1 - ax_[2] * l1_2 + ax_[3] * l1_3 - ax_[4] * l1_4;
+}
+
+/* (l1, l2, l3) = (0, 3, 3): 37 fma, 5 mul per channel. */
+CGTP_DEVICE void uvu_0_3_3(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real u2_0 = w_ * x_[0];
+    const real l0_0 = by_[0] * gz_[0] + by_[1] * gz_[1] + by_[2] * gz_[2] + by_[3] * gz_[3] + by_[4] * gz_[4]
+        + by_[5] * gz_[5] + by_[6] * gz_[6];
+    const real l1_0 = y_[0] * gz_[0] + y_[1] * gz_[1] + y_[2] * gz_[2] + y_[3] * gz_[3] + y_[4] * gz_[4]
+        + y_[5] * gz_[5] + y_[6] * gz_[6], v0_0 = w_ * ax_[0] + cw_ * x_[0];
+    d_gz_[0] = d_gz_[0] + v0_0 * y_[0] + u2_0 * by_[0], d_gz_[1] = d_gz_[1] + v0_0 * y_[1] + u2_0 * by_[1];
+    d_gz_[2] = d_gz_[2] + v0_0 * y_[2] + u2_0 * by_[2], d_gz_[3] = d_gz_[3] + v0_0 * y_[3] + u2_0 * by_[3];
+    d_gz_[4] = d_gz_[4] + v0_0 * y_[4] + u2_0 * by_[4], d_gz_[5] = d_gz_[5] + v0_0 * y_[5] + u2_0 * by_[5];
+    d_gz_[6] = d_gz_[6] + v0_0 * y_[6] + u2_0 * by_[6], d_x_[0] = d_x_[0] + w_ * l0_0 + cw_ * l1_0;
+    d_y_[0] = d_y_[0] + v0_0 * gz_[0], d_y_[1] = d_y_[1] + v0_0 * gz_[1], d_y_[2] = d_y_[2] + v0_0 * gz_[2];
+    d_y_[3] = d_y_[3] + v0_0 * gz_[3], d_y_[4] = d_y_[4] + v0_0 * gz_[4], d_y_[5] = d_y_[5] + v0_0 * gz_[5];
+    d_y_[6] = d_y_[6] + v0_0 * gz_[6], d_w_[0] = x_[0] * l0_0 + ax_[0] * l1_0;
+}
+
+/* (l1, l2, l3) = (1, 3, 2): 83 fma, 24 mul, 6 add, 1 neg per channel; 8 fma, 12 mul, 4 add per item. */
+CGTP_DEVICE void uvu_1_3_2(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
+    const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
+{
+    const real y_f0 = y_[4] + K15_1 * y_[6], y_f1 = K10_1 * y_[1], y_f2 = y_[2] - K15_1 * y_[0];
+    const real s0_0 = K3_5 * y_[3], y_f3 = s0_0 + y_[5], y_f4 = K8_5 * y_[2], y_f7 = K3_2 * y_[3];
+    const real y_f9 = K8_5 * y_[4], y_f10 = s0_0 - y_[5], y_f11 = y_[0] + K1_15 * y_[2], y_f12 = K2_3 * y_[5];
+    const real y_f13 = y_[6] - K1_15 * y_[4], by_f0 = by_[4] + K15_1 * by_[6], by_f1 = K10_1 * by_[1];
+    const real by_f2 = by_[2] - K15_1 * by_[0], s1_0 = K3_5 * by_[3], by_f3 = s1_0 + by_[5];
+    const real by_f4 = K8_5 * by_[2], by_f7 = K3_2 * by_[3], by_f9 = K8_5 * by_[4], by_f10 = s1_0 - by_[5];
+    const real by_f11 = by_[0] + K1_15 * by_[2], by_f12 = K2_3 * by_[5], by_f13 = by_[6] - K1_15 * by_[4];
+    const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2];
+    const real l0_0 = by_f0 * gz_[0] + by_f3 * gz_[1] - by_[2] * gz_[2] - by_[1] * gz_[3] - by_f11 * gz_[4];
+    const real l0_1 = by_f1 * gz_[0] + by_f4 * gz_[1] + by_f7 * gz_[2] + by_f9 * gz_[3] + by_f12 * gz_[4];
+    const real l0_2 = by_f2 * gz_[0] - by_[1] * gz_[1] - by_[4] * gz_[2] + by_f10 * gz_[3] - by_f13 * gz_[4];
+    const real l1_0 = y_f0 * gz_[0] + y_f3 * gz_[1] - y_[2] * gz_[2] - y_[1] * gz_[3] - y_f11 * gz_[4];
+    const real l1_1 = y_f1 * gz_[0] + y_f4 * gz_[1] + y_f7 * gz_[2] + y_f9 * gz_[3] + y_f12 * gz_[4];
+    const real l1_2 = y_f2 * gz_[0] - y_[1] * gz_[1] - y_[4] * gz_[2] + y_f10 * gz_[3] - y_f13 * gz_[4];
+    const real v0_0 = w_ * ax_[0] + cw_ * x_[0], v0_1 = w_ * ax_[1] + cw_ * x_[1];
+    const real v0_2 = w_ * ax_[2] + cw_ * x_[2];
+    d_gz_[0] = d_gz_[0] - y_f0 * v0_0 + y_f1 * v0_1 - y_f2 * v0_2 - by_f0 * u2_0 + by_f1 * u2_1
+        - by_f2 * u2_2;
+    d_gz_[1] = d_gz_[1] - y_f3 * v0_0 + y_f4 * v0_1 + y_[1] * v0_2 - by_f3 * u2_0 + by_f4 * u2_1
+        + by_[1] * u2_2;
+    d_gz_[2] = d_gz_[2] + y_[2] * v0_0 + y_f7 * v0_1 + y_[4] * v0_2 + by_[2] * u2_0 + by_f7 * u2_1
+        + by_[4] * u2_2;
+    d_gz_[3] = d_gz_[3] + y_[1] * v0_0 + y_f9 * v0_1 - y_f10 * v0_2 + by_[1] * u2_0 + by_f9 * u2_1
+        - by_f10 * u2_2;
+    d_gz_[4] = d_gz_[4] + y_f11 * v0_0 + y_f12 * v0_1 + y_f13 * v0_2 + by_f11 * u2_0 + by_f12 * u2_1
+        + by_f13 * u2_2, d_x_[0] = d_x_[0] - w_ * l0_0 - cw_ * l1_0;
+    d_x_[1] = d_x_[1] + w_ * l0_1 + cw_ * l1_1, d_x_[2] = d_x_[2] - w_ * l0_2 - cw_ * l1_2;
+    const real q2_0 = v0_0 * gz_[0], q2_2 = v0_2 * gz_[0], q2_3 = v0_0 * gz_[1], q2_10 = v0_2 * gz_[3];
+    const real q2_11 = v0_0 * gz_[4], q2_13 = v0_2 * gz_[4];
+    d_y_[0] = q2_11 + d_y_[0] + K15_1 * q2_2;
+    d_y_[1] = d_y_[1] + v0_1 * gz_[0] * K10_1 + v0_0 * gz_[3] + v0_2 * gz_[1];
+    d_y_[2] = d_y_[2] - q2_2 + v0_1 * gz_[1] * K8_5 + v0_0 * gz_[2] + K1_15 * q2_11;
+    d_y_[3] = d_y_[3] - K3_5 * q2_3 + v0_1 * gz_[2] * K3_2 - K3_5 * q2_10;
+    d_y_[4] = d_y_[4] - q2_0 + v0_2 * gz_[2] + v0_1 * gz_[3] * K8_5 - K1_15 * q2_13;
+    d_y_[5] = q2_10 + d_y_[5] - q2_3 + v0_1 * gz_[4] * K2_3, d_y_[6] = q2_13 + d_y_[6] - K15_1 * q2_0;
+    d_w_[0] = -x_[0] * l0_0 + x_[1] * l0_1 - x_[2] * l0_2 - ax_[0] * l1_0 + ax_[1] * l1_1 - ax_[2] * l1_2;
 }
 
 /* (l1, l2, l3) = (2, 3, 1): 91 fma, 33 mul, 4 add, 1 neg per channel; 8 fma, 16 mul, 4 add per item. */
@@ -792,27 +625,32 @@ CGTP_DEVICE void uvu_2_3_3(const real *x_, const real *y_, real w_, const real *
         + ax_[1] * l1_1 - ax_[2] * l1_2 + ax_[3] * l1_3 - ax_[4] * l1_4;
 }
 
-/* Path set 1: 7 paths, 1 channel per lane, 4 channel blocks; where its parts are in rows. */
-struct set_1 { static constexpr int channels = 1, blocks = 4; };
-struct set_1_x : set_1 { static constexpr cgtp_segment segment[] = {{5, 512}}; };
-struct set_1_w : set_1 {
-    static constexpr int64_t offset[] = {256, 768, 896, 1408, 1536, 1920, 2048};
+/* Path set 0: 17 paths, 1 channel per lane, 4 channel blocks; where its parts are in rows. */
+struct set_0 { static constexpr int channels = 1, blocks = 4; };
+struct set_0_x : set_0 { static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}, {5, 512}}; };
+struct set_0_w : set_0 {
+    static constexpr int64_t offset[] = {0, 128, 256, 384, 512, 640, 768, 896, 1024, 1152, 1280, 1408, 1536,
+        1664, 1792, 1920, 2048};
 };
-struct set_1_z : set_1 {
-    static constexpr cgtp_segment segment[] = {{5, 4224}, {3, 1536}, {7, 7296}, {1, 256}, {5, 4864},
+struct set_0_z : set_0 {
+    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 768}, {5, 4224}, {3, 384}, {1, 128}, {5, 2944},
+        {3, 1536}, {7, 7296}, {5, 2304}, {3, 1152}, {7, 6400}, {1, 256}, {5, 4864}, {7, 5504}, {5, 3584},
         {3, 1920}, {7, 8192}};
     static constexpr real factor[] = {
-        /* z11 */ 1, 1, 1, 1, 1, /* z6 */ K3_10, K3_10, K3_10,
-        /* z15 */ K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2, /* z2 */ K1_5,
-        /* z12 */ K2_7, K3_14, K2_7, K3_14, K2_7, /* z7 */ K1_70, K1_7, K1_70,
+        /* z0 */ 1, /* z4 */ 1, 1, 1, /* z11 */ 1, 1, 1, 1, 1, /* z3 */ 1, 1, 1, /* z1 */ K1_3,
+        /* z9 */ K1_2, K1_2, K1_6, K1_2, K1_2, /* z6 */ K3_10, K3_10, K3_10,
+        /* z15 */ K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2, /* z8 */ 1, 1, 1, 1, 1,
+        /* z5 */ K3_10, K3_10, K3_10, /* z14 */ K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2, /* z2 */ K1_5,
+        /* z12 */ K2_7, K3_14, K2_7, K3_14, K2_7, /* z13 */ 1, 1, 1, 1, 1, 1, 1,
+        /* z10 */ K1_42, K5_21, K2_7, K5_21, K5_14, /* z7 */ K1_70, K1_7, K1_70,
         /* z16 */ K1_12, K1_8, K1_5, K1_3, K1_5, K1_8, K1_12,
     };
 };
 
-/* Path set 1: the edges of tile `number`, for one channel block. partial_row: the set's first. */
+/* Path set 0: the edges of tile `number`, for one channel block. partial_row: the set's first. */
 template <int nodes>
-CGTP_DEVICE void double_backward_convolution_1(const launch &l,
-    const cgtp_tile_scheduler<nodes, 4, true> &tiles, int number, int channel_block, warp_1 &own,
+CGTP_DEVICE void double_backward_convolution_0(const launch &l,
+    const cgtp_tile_scheduler<nodes, 4, true> &tiles, int number, int channel_block, warp_0 &own,
     reduce_0 &sums, int64_t partial_row, cgtp_policy stream, cgtp_policy keep)
 {
     const auto &graph = l.graph;
@@ -824,28 +662,28 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
     cgtp_ahead<int32_t> senders(graph.sender, first, count, lane);
     tiles.resolve(graph, prologue);
     int32_t node = (int32_t)prologue.node;
-    cgtp_ring<stage_1, 4> ring(own.ring);
+    cgtp_ring<stage_0, 2> ring(own.ring);
     int done = 0; /* edges of the tile */
-    const cgtp_row<const real, set_1_x> x_base(l.x_, channel_block, lane),
+    const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane),
         ax_base(l.ax_, channel_block, lane);
     const cgtp_lanes_rows<16, true> y_base(l.y_, first, 16, lane), by_base(l.by_, first, 16, lane);
-    const real *const w_base = cgtp_lanes_weights<set_1_w, true>(l.w_, first, 2176, channel_block, lane);
-    const real *const cw_base = cgtp_lanes_weights<set_1_w, true>(l.cw_, first, 2176, channel_block, lane);
+    const real *const w_base = cgtp_lanes_weights<set_0_w, true>(l.w_, first, 2176, channel_block, lane);
+    const real *const cw_base = cgtp_lanes_weights<set_0_w, true>(l.cw_, first, 2176, channel_block, lane);
     real *const d_w_base = cgtp_opaque_global(l.d_w_ + first * 2176 + channel_block * 32 + lane);
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
-    auto load = [&](int edge, stage_1 &to, int lane) {
+    auto load = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
-        cgtp_copy_segments<set_1_x>(x_base.nth(sender, 1152), lane, keep, to.x_s2);
+        cgtp_copy_segments<set_0_x>(x_base.nth(sender, 1152), lane, keep, to.x_s0, to.x_s1, to.x_s2);
         cgtp_copy_lanes_row(to.y_, y_base.nth(edge, 16), lane, stream);
-        cgtp_copy_lanes_weights<set_1_w>(to.w_p2, cgtp_nth_row(w_base, edge, 2176), lane, stream);
-        cgtp_copy_segments<set_1_x>(ax_base.nth(sender, 1152), lane, keep, to.ax_s2);
+        cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row(w_base, edge, 2176), lane, stream);
+        cgtp_copy_segments<set_0_x>(ax_base.nth(sender, 1152), lane, keep, to.ax_s0, to.ax_s1, to.ax_s2);
         cgtp_copy_lanes_row(to.by_, by_base.nth(edge, 16), lane, stream);
-        cgtp_copy_lanes_weights<set_1_w>(to.cw_p2, cgtp_nth_row(cw_base, edge, 2176), lane, stream);
+        cgtp_copy_lanes_weights<set_0_w>(to.cw_p0, cgtp_nth_row(cw_base, edge, 2176), lane, stream);
     };
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
         cgtp_sync_group<4>();
-        auto d_y_row = [&](int i) { return l.d_y_parts + ((first + begin + i) * 2 + 1) * 16; };
+        auto d_y_row = [&](int i) { return l.d_y_ + (first + begin + i) * 16; };
         cgtp_reduce_across_warps<16, 4, CGTP_STORE, 16>(d_y_row, sums.d_y_[(unsigned)begin % 16][0], items);
     };
     ring.fill(count, load);
@@ -855,108 +693,120 @@ CGTP_DEVICE void double_backward_convolution_1(const launch &l,
         if (node % CGTP_LANES == 0)
             tiles.advance(graph, node, first);
         const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
-        real d_gz_[31] = {0};
-        real gz_[31];
-        cgtp_load_segments<set_1_z>(gz_, l.gz_ + (int64_t)node * 9088, channel_block, lane);
-        cgtp_scale_segments<set_1_z>(gz_);
+        real d_gz_[71] = {0};
+        cgtp_keep_segments<set_0_z, set_0_z>(own.gz_, l.gz_ + (int64_t)node * 9088, channel_block, lane);
         CGTP_LOOP
         for (; done < end; done++) {
-            const stage_1 &at = ring.wait();
+            const stage_0 &at = ring.wait();
             real *const d_w_out = cgtp_nth_row(d_w_base, done, 2176);
-            real x_s2[5], y_[16], ax_s2[5], by_[16];
-            cgtp_load_lanes(lane, x_s2, at.x_s2);
+            real x_s0[1], x_s1[3], x_s2[5], y_[16], ax_s0[1], ax_s1[3], ax_s2[5], by_[16];
+            cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2);
             cgtp_load_row<16>(y_, at.y_);
-            cgtp_load_lanes(lane, ax_s2, at.ax_s2);
+            cgtp_load_lanes(lane, ax_s0, at.ax_s0, ax_s1, at.ax_s1, ax_s2, at.ax_s2);
             cgtp_load_row<16>(by_, at.by_);
-            real d_x_s2[5] = {0}, d_y_[cgtp_sums_length(16)] = {0};
+            real d_x_s0[1] = {0}, d_x_s1[3] = {0}, d_x_s2[5] = {0}, d_y_[cgtp_sums_length(16)] = {0};
+            /* 0: 128x0e * 1x0e -> 128x0e, uvu, a = 1; a C = form */
+            uvu_0_0_0(x_s0, y_, at.w_p0[lane], cgtp_kept<1>(own.gz_, lane), ax_s0, by_, at.cw_p0[lane], d_gz_,
+                d_x_s0, d_y_, cgtp_outgoing<1>(d_w_out));
+            /* 4: 128x1o * 1x0e -> 128x1o, uvu, a = sqrt(3); a C = form */
+            uvu_1_0_1(x_s1, y_, at.w_p4[lane], cgtp_kept<3>(own.gz_ + 1 * CGTP_LANES, lane), ax_s1, by_,
+                at.cw_p4[lane], d_gz_ + 1, d_x_s1, d_y_, cgtp_outgoing<1>(d_w_out + 512));
             /* 11: 128x2e * 1x0e -> 128x2e, uvu, a = sqrt(5); a C = form */
-            uvu_2_0_2(x_s2, y_, at.w_p11[lane], gz_, ax_s2, by_, at.cw_p11[lane], d_gz_, d_x_s2, d_y_,
-                cgtp_outgoing<1>(d_w_out + 1408));
+            uvu_2_0_2(x_s2, y_, at.w_p11[lane], cgtp_kept<5>(own.gz_ + 4 * CGTP_LANES, lane), ax_s2, by_,
+                at.cw_p11[lane], d_gz_ + 4, d_x_s2, d_y_, cgtp_outgoing<1>(d_w_out + 1408));
+            /* 3: 128x0e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form */
+            uvu_0_1_1(x_s0, y_ + 1, at.w_p3[lane], cgtp_kept<3>(own.gz_ + 9 * CGTP_LANES, lane), ax_s0,
+                by_ + 1, at.cw_p3[lane], d_gz_ + 9, d_x_s0, d_y_ + 1, cgtp_outgoing<1>(d_w_out + 384));
+            /* 1: 128x1o * 1x1o -> 128x0e, uvu, a = 1; a C = form * {K1_3} */
+            uvu_1_1_0(x_s1, y_ + 1, at.w_p1[lane], cgtp_kept<1>(own.gz_ + 12 * CGTP_LANES, lane), ax_s1,
+                by_ + 1, at.cw_p1[lane], d_gz_ + 12, d_x_s1, d_y_ + 1, cgtp_outgoing<1>(d_w_out + 128));
+            /* 9: 128x1o * 1x1o -> 128x2e, uvu, a = sqrt(5); a C = form * {K1_2 x2, K1_6, K1_2 x2} */
+            uvu_1_1_2(x_s1, y_ + 1, at.w_p9[lane], cgtp_kept<5>(own.gz_ + 13 * CGTP_LANES, lane), ax_s1,
+                by_ + 1, at.cw_p9[lane], d_gz_ + 13, d_x_s1, d_y_ + 1, cgtp_outgoing<1>(d_w_out + 1152));
             /* 6: 128x2e * 1x1o -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3} */
-            uvu_2_1_1(x_s2, y_ + 1, at.w_p6[lane], gz_ + 5, ax_s2, by_ + 1, at.cw_p6[lane], d_gz_ + 5, d_x_s2,
-                d_y_ + 1, cgtp_outgoing<1>(d_w_out + 768));
+            uvu_2_1_1(x_s2, y_ + 1, at.w_p6[lane], cgtp_kept<3>(own.gz_ + 18 * CGTP_LANES, lane), ax_s2,
+                by_ + 1, at.cw_p6[lane], d_gz_ + 18, d_x_s2, d_y_ + 1, cgtp_outgoing<1>(d_w_out + 768));
             /* 15: 128x2e * 1x1o -> 128x3o, uvu, a = sqrt(7); a C = form *
              * {K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2} */
-            uvu_2_1_3(x_s2, y_ + 1, at.w_p15[lane], gz_ + 8, ax_s2, by_ + 1, at.cw_p15[lane], d_gz_ + 8,
-                d_x_s2, d_y_ + 1, cgtp_outgoing<1>(d_w_out + 1920));
+            uvu_2_1_3(x_s2, y_ + 1, at.w_p15[lane], cgtp_kept<7>(own.gz_ + 21 * CGTP_LANES, lane), ax_s2,
+                by_ + 1, at.cw_p15[lane], d_gz_ + 21, d_x_s2, d_y_ + 1, cgtp_outgoing<1>(d_w_out + 1920));
+            /* 8: 128x0e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form */
+            uvu_0_2_2(x_s0, y_ + 4, at.w_p8[lane], cgtp_kept<5>(own.gz_ + 28 * CGTP_LANES, lane), ax_s0,
+                by_ + 4, at.cw_p8[lane], d_gz_ + 28, d_x_s0, d_y_ + 4, cgtp_outgoing<1>(d_w_out + 1024));
+            /* 5: 128x1o * 1x2e -> 128x1o, uvu, a = sqrt(3); a C = form * {K3_10 x3} */
+            uvu_1_2_1(x_s1, y_ + 4, at.w_p5[lane], cgtp_kept<3>(own.gz_ + 33 * CGTP_LANES, lane), ax_s1,
+                by_ + 4, at.cw_p5[lane], d_gz_ + 33, d_x_s1, d_y_ + 4, cgtp_outgoing<1>(d_w_out + 640));
+            /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C = form *
+             * {K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2} */
+            uvu_1_2_3(x_s1, y_ + 4, at.w_p14[lane], cgtp_kept<7>(own.gz_ + 36 * CGTP_LANES, lane), ax_s1,
+                by_ + 4, at.cw_p14[lane], d_gz_ + 36, d_x_s1, d_y_ + 4, cgtp_outgoing<1>(d_w_out + 1792));
             /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C = form * {K1_5} */
-            uvu_2_2_0(x_s2, y_ + 4, at.w_p2[lane], gz_ + 15, ax_s2, by_ + 4, at.cw_p2[lane], d_gz_ + 15,
-                d_x_s2, d_y_ + 4, cgtp_outgoing<1>(d_w_out + 256));
-            /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form * {K2_7, K3_14, K2_7, K3_14, K2_7} */
-            uvu_2_2_2(x_s2, y_ + 4, at.w_p12[lane], gz_ + 16, ax_s2, by_ + 4, at.cw_p12[lane], d_gz_ + 16,
-                d_x_s2, d_y_ + 4, cgtp_outgoing<1>(d_w_out + 1536));
+            uvu_2_2_0(x_s2, y_ + 4, at.w_p2[lane], cgtp_kept<1>(own.gz_ + 43 * CGTP_LANES, lane), ax_s2,
+                by_ + 4, at.cw_p2[lane], d_gz_ + 43, d_x_s2, d_y_ + 4, cgtp_outgoing<1>(d_w_out + 256));
             ring.load_ahead(done, count, lane, load);
+            /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form * {K2_7, K3_14, K2_7, K3_14, K2_7} */
+            uvu_2_2_2(x_s2, y_ + 4, at.w_p12[lane], cgtp_kept<5>(own.gz_ + 44 * CGTP_LANES, lane), ax_s2,
+                by_ + 4, at.cw_p12[lane], d_gz_ + 44, d_x_s2, d_y_ + 4, cgtp_outgoing<1>(d_w_out + 1536));
+            /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form */
+            uvu_0_3_3(x_s0, y_ + 9, at.w_p13[lane], cgtp_kept<7>(own.gz_ + 49 * CGTP_LANES, lane), ax_s0,
+                by_ + 9, at.cw_p13[lane], d_gz_ + 49, d_x_s0, d_y_ + 9, cgtp_outgoing<1>(d_w_out + 1664));
+            /* 10: 128x1o * 1x3o -> 128x2e, uvu, a = sqrt(5); a C = form *
+             * {K1_42, K5_21, K2_7, K5_21, K5_14} */
+            uvu_1_3_2(x_s1, y_ + 9, at.w_p10[lane], cgtp_kept<5>(own.gz_ + 56 * CGTP_LANES, lane), ax_s1,
+                by_ + 9, at.cw_p10[lane], d_gz_ + 56, d_x_s1, d_y_ + 9, cgtp_outgoing<1>(d_w_out + 1280));
             /* 7: 128x2e * 1x3o -> 128x1o, uvu, a = sqrt(3); a C = form * {K1_70, K1_7, K1_70} */
-            uvu_2_3_1(x_s2, y_ + 9, at.w_p7[lane], gz_ + 21, ax_s2, by_ + 9, at.cw_p7[lane], d_gz_ + 21,
-                d_x_s2, d_y_ + 9, cgtp_outgoing<1>(d_w_out + 896));
+            uvu_2_3_1(x_s2, y_ + 9, at.w_p7[lane], cgtp_kept<3>(own.gz_ + 61 * CGTP_LANES, lane), ax_s2,
+                by_ + 9, at.cw_p7[lane], d_gz_ + 61, d_x_s2, d_y_ + 9, cgtp_outgoing<1>(d_w_out + 896));
             /* 16: 128x2e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form *
              * {K1_12, K1_8, K1_5, K1_3, K1_5, K1_8, K1_12} */
-            uvu_2_3_3(x_s2, y_ + 9, at.w_p16[lane], gz_ + 24, ax_s2, by_ + 9, at.cw_p16[lane], d_gz_ + 24,
-                d_x_s2, d_y_ + 9, cgtp_outgoing<1>(d_w_out + 2048));
-            cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y_[(unsigned)done % 16][channel_block], d_y_);
+            uvu_2_3_3(x_s2, y_ + 9, at.w_p16[lane], cgtp_kept<7>(own.gz_ + 64 * CGTP_LANES, lane), ax_s2,
+                by_ + 9, at.cw_p16[lane], d_gz_ + 64, d_x_s2, d_y_ + 9, cgtp_outgoing<1>(d_w_out + 2048));
+            cgtp_reduce_lanes<16, CGTP_STORE>(sums.d_y_[(unsigned)done % 16][channel_block], d_y_,
+                own.staging.sums);
             if ((unsigned)done % 8 == 7)
                 reduce(done - 7, 8);
-            cgtp_store_lanes(lane, own.staging.edge.d_x_s2, d_x_s2);
+            cgtp_store_lanes(lane, own.staging.edge.d_x_s0, d_x_s0, own.staging.edge.d_x_s1, d_x_s1,
+                own.staging.edge.d_x_s2, d_x_s2);
             cgtp_sync_warp();
-            cgtp_write_segments<set_1_x, CGTP_STORE>(l.d_x_edges + (first + done) * (int64_t)1152,
-                channel_block, lane, own.staging.edge.d_x_s2);
+            cgtp_write_segments<set_0_x, CGTP_STORE>(l.d_x_edges + (first + done) * (int64_t)1152,
+                channel_block, lane, own.staging.edge.d_x_s0, own.staging.edge.d_x_s1,
+                own.staging.edge.d_x_s2);
         }
         if (cgtp_hand_over<4>(tiles, graph, tile, node, count,
             {l.flag_double_backward_convolution, l.partial_double_backward_convolution,
             PARTIAL_double_backward_convolution, partial_row + channel_block}, lane, cgtp_plain(d_gz_)))
             continue;
         cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */
-        cgtp_scale_segments<set_1_z>(d_gz_);
-        cgtp_store_segments<set_1_z>(own.staging.rows, d_gz_, l.d_gz_ + (int64_t)node * 9088, channel_block,
+        cgtp_scale_segments<set_0_z>(d_gz_);
+        cgtp_store_segments<set_0_z>(own.staging.rows, d_gz_, l.d_gz_ + (int64_t)node * 9088, channel_block,
             cgtp_reload_lane());
     }
     if ((unsigned)done % 8)
         reduce(done - (int)((unsigned)done % 8), (int)((unsigned)done % 8));
 }
 
-/* double_backward_convolution: blocks of 128 threads, 2 per multiprocessor, each with 97296 bytes of dynamic
- * shared memory; as many as the device holds at a time, on small ones in several waves. Predicted are 251
- * registers per thread, of which it needs 208. No wait lasts for ever: a warp waits for its own copies, for
+/* double_backward_convolution: blocks of 128 threads, 2 per multiprocessor, each with 115216 bytes of dynamic
+ * shared memory; as many as the device holds at a time, on small ones in several waves. Predicted are 255
+ * registers per thread, of which it needs 220. No wait lasts for ever: a warp waits for its own copies, for
  * the warps of its group, which take the same tiles, and for signals of tiles after its own, which were taken
  * before by warps that run or have ended; the last tile waits for none. nodes: receivers per tile
  * (see cgtp_tile_scheduler). */
 template <int nodes>
-CGTP_KERNEL(128, 2) double_backward_convolution(const launch l, const cgtp_partition<2> partition)
+CGTP_KERNEL(128, 2) double_backward_convolution(const launch l, const cgtp_partition<1> partition)
 {
     CGTP_SHARED(shared);
     double_backward_convolution_block &block = *(double_backward_convolution_block *)shared;
     cgtp_launch_wait();
-    int order;
-    int set = cgtp_block_slot(partition, l.counters_double_backward_convolution, 8, order);
-    const int warp = order * 4 + cgtp_warp();
+    const int warp = cgtp_block_order(l.counters_double_backward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
-    bool helps = false; /* another path set than its own */
-    CGTP_LOOP
-    do {
-        if (set == 0) {
-            warp_0 &own = block.warp[cgtp_warp()].set0;
-            unsigned *const queue = l.counters_double_backward_convolution + partition.queue[0];
-            const cgtp_tile_scheduler<nodes, 4, true> tiles(partition, 0, &own.tile,
-                l.counters_double_backward_convolution);
-            for (int t = tiles.start(l.graph, helps ? -1 : warp / 4, queue,
-                block.broadcast + cgtp_warp() / 4); t >= 0; t = tiles.next(l.graph, queue,
-                block.broadcast + cgtp_warp() / 4))
-                double_backward_convolution_0(l, tiles, t, warp % 4, own, block.reduce[cgtp_warp() / 4],
-                    partition.partial_row[0], stream, keep);
-        } else if (set == 1) {
-            warp_1 &own = block.warp[cgtp_warp()].set1;
-            unsigned *const queue = l.counters_double_backward_convolution + partition.queue[1];
-            const cgtp_tile_scheduler<nodes, 4, true> tiles(partition, 1, &own.tile,
-                l.counters_double_backward_convolution);
-            for (int t = tiles.start(l.graph, helps ? -1 : warp / 4, queue,
-                block.broadcast + cgtp_warp() / 4); t >= 0; t = tiles.next(l.graph, queue,
-                block.broadcast + cgtp_warp() / 4))
-                double_backward_convolution_1(l, tiles, t, warp % 4, own, block.reduce[cgtp_warp() / 4],
-                    partition.partial_row[1], stream, keep);
-        }
-        helps = true;
-        set = nodes ? -1 : cgtp_set_to_help(partition, l.counters_double_backward_convolution);
-    } while (set >= 0);
+    warp_0 &own = block.warp[cgtp_warp()];
+    unsigned *const queue = l.counters_double_backward_convolution + partition.queue[0];
+    const cgtp_tile_scheduler<nodes, 4, true> tiles(partition, 0, &own.tile,
+        l.counters_double_backward_convolution);
+    for (int t = tiles.start(l.graph, warp / 4, queue, block.broadcast + cgtp_warp() / 4); t >= 0;
+        t = tiles.next(l.graph, queue, block.broadcast + cgtp_warp() / 4))
+        double_backward_convolution_0(l, tiles, t, warp % 4, own, block.reduce[cgtp_warp() / 4],
+            partition.partial_row[0], stream, keep);
 }
 
 /* d_x: the rows of each sender's edges, added in the order of by_sender; 16 bytes per thread. */
@@ -972,27 +822,17 @@ CGTP_KERNEL(128, 8) double_backward_gather_d_x_(const launch l)
     cgtp_store<4>(l.d_x_ + node * 1152 + at, sum);
 }
 
-/* d_y: the parts of each edge's row, one per path set or warp, added in order; an element per thread. */
-CGTP_KERNEL(256, 4) double_backward_sum_d_y_(const launch l)
-{
-    const int64_t at = cgtp_block() * (int64_t)256 + cgtp_thread();
-    cgtp_launch_wait();
-    if (at < l.graph.items * 16)
-        l.d_y_[at] = cgtp_sum_parts<2, 16>(l.d_y_parts, at);
-}
-
 } // namespace code
 
 /* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */
 static size_t layout(const cgtp_graph *graph, launch &l, void *base)
 {
     cgtp_workspace space(base);
-    l.counters_double_backward_convolution = space.area<unsigned>(cgtp_counters(2, 8,
+    l.counters_double_backward_convolution = space.area<unsigned>(cgtp_counters(1, 4,
         cgtp_multiprocessors()));
-    l.flag_double_backward_convolution = space.area<unsigned>(cgtp_partial_rows(2, 4, 2));
-    l.partial_double_backward_convolution = space.area<real>(cgtp_partial_rows(2, 4, 2), 1280);
+    l.flag_double_backward_convolution = space.area<unsigned>(cgtp_partial_rows(2, 4, 1));
+    l.partial_double_backward_convolution = space.area<real>(cgtp_partial_rows(2, 4, 1), 2272);
     l.d_x_edges = space.area<real>(graph->items, 1152);
-    l.d_y_parts = space.area<real>(graph->items, 32);
     return space.bytes();
 }
 
@@ -1025,14 +865,14 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
     if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(graph, l, workspace))))
         return status;
     if ((status = cgtp_clear(cgtp_areas<2>{{{l.counters_double_backward_convolution,
-        (size_t)(cgtp_counters(2, 8, cgtp_multiprocessors())) * sizeof(unsigned)},
-        {l.flag_double_backward_convolution, (size_t)(cgtp_partial_rows(2, 4, 2)) * sizeof(unsigned)}}},
+        (size_t)(cgtp_counters(1, 4, cgtp_multiprocessors())) * sizeof(unsigned)},
+        {l.flag_double_backward_convolution, (size_t)(cgtp_partial_rows(2, 4, 1)) * sizeof(unsigned)}}},
         stream)))
         return status;
     {
         /* by path set, in instructions: an edge; a partial row; and channel blocks */
-        static const cgtp_set_cost cost[] = {{987, 4096, 4}, {1284, 3174, 4}};
-        const auto partition = cgtp_make_partition<2>(cgtp_multiprocessors(), 2, 4, graph->items,
+        static const cgtp_set_cost cost[] = {{2063, 7270, 4}};
+        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items,
             graph->receivers, cost);
         const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
         if ((status = cgtp_launch_early(nodes ? code::double_backward_convolution<CGTP_FEW_NODES>
@@ -1042,9 +882,6 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
     }
     if ((status = cgtp_launch_early(code::double_backward_gather_d_x_, graph->senders * 3, 128, 0, stream,
         l)))
-        return status;
-    if ((status = cgtp_launch_early(code::double_backward_sum_d_y_, (graph->items * 16 + 255) / 256, 256, 0,
-        stream, l)))
         return status;
     return CGTP_OK;
 }

@@ -161,12 +161,10 @@ static const char *sums_row(struct conv *c, int number, const char *item)
     return arena_printf(w->arena, "l.%sparts + (%s * %d%s%s) * %lld", output, item, g->parts, at, part, dim);
 }
 
-/* The components of y that sums of the set have, from *begin on: all, unless sets add their own ones. */
+/* The components of y that sums of the set have, from *begin on. */
 static int summed_ys(const struct conv *c, int *begin)
 {
-    bool some = own(c->w)->parts > 1;
-    *begin = some ? c->s->y_begin : 0;
-    return some ? c->s->y_end - c->s->y_begin : (int)c->w->problem->dim[SLOT_Y];
+    return conv_summed_ys(own(c->w), c->s, begin);
 }
 
 /* name + begin, without a zero. */
@@ -209,8 +207,9 @@ static void emit_y_outputs(struct conv *c)
         const char *row = own(w)->reduces ? arena_printf(w->arena, "sums.%s[(unsigned)done %% %d][%s]", name,
                                                          2 * REDUCE_ITEMS, block)
                                           : sums_row(c, output[i], own(w)->orders ? "at.item" : "edge");
-        line(c->o, "cgtp_reduce_lanes<%d, %s>(%s, %s);", ys, own(w)->reduces ? "CGTP_STORE" : how(w),
-             from(c, row, begin), from(c, name, begin));
+        line(c->o, "cgtp_reduce_lanes<%d, %s>(%s, %s%s);", ys, own(w)->reduces ? "CGTP_STORE" : how(w),
+             from(c, row, begin), from(c, name, begin),
+             conv_sums_bytes(own(w), c->s) ? ", own.staging.sums" : "");
     }
     if (n && own(w)->reduces && own(w)->orders) {
         line(c->o, "if (%slane == 0)", c->s->channel_blocks > 1 ? "channel_block == 0 && " : "");

@@ -166,7 +166,7 @@ void conv_tables(struct conv *c)
 /* ---- receivers ---- */
 
 /* A call whose table of z is that of the set: of several alike, the one that the block computes. */
-static void emit_of_set(struct conv *c, const char *call, const char *arguments)
+static void emit_of_set(struct conv *c, const char *call, const char *more, const char *arguments)
 {
     for (int i = 0; i < c->alike; i++) {
         if (c->alike > 1)
@@ -174,7 +174,7 @@ static void emit_of_set(struct conv *c, const char *call, const char *arguments)
                  i == 0              ? "if (which == 0)"
                  : i + 1 == c->alike ? "else"
                                      : arena_printf(c->w->arena, "else if (which == %d)", i));
-        line(c->o, "%s<set_%d_z>(%s);", call, c->label + i, arguments);
+        line(c->o, "%s<set_%d_z%s>(%s);", call, c->label + i, more, arguments);
     }
 }
 
@@ -199,11 +199,17 @@ static void emit_receiver_begin(struct conv *c)
     n = conv_operands(w, SLOT_G, false, number);
     for (int i = 0; i < n; i++) {
         const char *name = conv_name(w, false, number[i]);
+        const char *row =
+            arena_printf(w->arena, "l.%s + (int64_t)node * %s, channel_block, lane",
+                         source_input(w, number[i])->array, source_stride(w, source_input(w, number[i])));
+        if (own(w)->keeps_z) {
+            emit_of_set(c, "cgtp_keep_segments",
+                        has_factors(c) ? arena_printf(w->arena, ", set_%d_z", c->label) : "",
+                        arena_printf(w->arena, "own.%s, %s", name, row));
+            continue;
+        }
         line(c->o, "real %s[%d];", name, lane_elements(c));
-        emit_of_set(c, "cgtp_load_segments",
-                    arena_printf(w->arena, "%s, l.%s + (int64_t)node * %s, channel_block, lane", name,
-                                 source_input(w, number[i])->array,
-                                 source_stride(w, source_input(w, number[i]))));
+        emit_of_set(c, "cgtp_load_segments", "", arena_printf(w->arena, "%s, %s", name, row));
         if (has_factors(c))
             line(c->o, "cgtp_scale_segments<set_%d_z>(%s);", c->label, name);
     }
@@ -241,7 +247,7 @@ static void emit_receiver_end(struct conv *c)
             line(o, "cgtp_finish(%ssum, %s);", name, name);
         if (has_factors(c))
             line(o, "cgtp_scale_segments<set_%d_z>(%s);", c->label, name);
-        emit_of_set(c, "cgtp_store_segments",
+        emit_of_set(c, "cgtp_store_segments", "",
                     arena_printf(w->arena,
                                  "own.staging.rows, %s, l.%s + (int64_t)node * %s, channel_block, "
                                  "cgtp_reload_lane()",

@@ -81,6 +81,28 @@ void conv_layout_stage(struct arena *a, const struct convolution *g, struct path
     }
 }
 
+int conv_summed_ys(const struct convolution *g, const struct path_set *s, int *begin)
+{
+    bool some = g->parts > 1;
+    *begin = some ? s->y_begin : 0;
+    return some ? s->y_end - s->y_begin : (int)g->demand->plan->problem->dim[SLOT_Y];
+}
+
+int conv_sums_bytes(const struct convolution *g, const struct path_set *s)
+{
+    enum {
+        CHUNK = 16,
+        CHUNKS = 4
+    }; /* of bytes; of a lane's row, and one that keeps lanes off each other's banks */
+    int begin, bytes = conv_summed_ys(g, s, &begin) * kernel_size(g->demand->kernel);
+    return g->a_outputs && bytes == CHUNKS * CHUNK ? LANES * (CHUNKS + 1) * CHUNK : 0;
+}
+
+int conv_kept_bytes(const struct convolution *g, const struct path_set *s)
+{
+    return g->keeps_z ? LANES * s->lane.bytes * demand_inputs_of(g->demand, SLOT_G) : 0;
+}
+
 /* A warp's memory. */
 static void lay_out_warp(struct arena *a, const struct convolution *g, struct path_set *s)
 {
@@ -102,8 +124,15 @@ static void lay_out_warp(struct arena *a, const struct convolution *g, struct pa
     }
     if (s->edge.bytes)
         layout_nest(a, &s->staging, "edge", &s->edge, 0, NULL);
+    if (conv_sums_bytes(g, s))
+        layout_add(a, &s->staging, "sums", "real", size, SLICE_ALIGN, conv_sums_bytes(g, s) / size,
+                   "outputs of slot y, a row for each lane");
     if (s->staging.bytes)
         layout_nest(a, &s->warp, "staging", &s->staging, 0, "rows on their way to memory");
+    for (int i = 0; g->keeps_z && i < g->demand->kernel->form->inputs; i++)
+        if (demand_reads(g->demand, i) && kernel_input(g->demand->kernel, i)->slot == SLOT_G)
+            layout_add(a, &s->warp, kernel_input(g->demand->kernel, i)->symbol, "real", size, SLICE_ALIGN,
+                       LANES * s->lane.bytes / size, "the receiver's row");
     layout_add(a, &s->warp, "tile", "cgtp_tile", TILE_BYTES, 8, 0, NULL);
     layout_pad(a, &s->warp, STAGE_ALIGN);
 }

@@ -65,6 +65,7 @@ struct device_path conv_path(const struct conv *c, int i)
                                 .by_table =
                                     own(c->w)->by_table && matrix_has_table(own(c->w)->matrix[number]),
                                 .likewise = likewise(c, i),
+                                .kept = own(c->w)->keeps_z ? "own" : NULL,
                                 .lane = &c->s->lane};
 }
 

@@ -6,9 +6,10 @@
 
 enum {
     ADDED_PARTS = 4,     /* from so many parts on atomics are faster than a buffer and a second kernel */
-    TILE_BYTES = 256,    /* struct cgtp_tile of the runtime and the padding of a warp's memory to 128 bytes */
     BUFFER_BYTES = 4096, /* most of a buffer through which rows of z leave */
     PATHS_MOST = 512,    /* their sets are found by trying, and each is a loop of its own */
+    BEYOND_DOUBLE =
+        48, /* registers counted beyond those there are, in float64, with which little is spilled */
     FEW_INSTRUCTIONS =
         12 << 10 /* of all loops of a kernel that has a second one for few edges per receiver */
 };
@@ -102,21 +103,31 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
         if (k->output[g->demand->output[o]].slot == SLOT_Y)
             g->a_length += (int)p->dim[SLOT_Y];
     g->reduces = g->grouped && (several || (g->parts > 1 && !g->part_buffer));
+    int lanes_sums = 0;
+    for (int i = 0; i < g->sets; i++) {
+        int bytes = conv_sums_bytes(g, &g->set[i]);
+        lanes_sums = lanes_sums > bytes ? lanes_sums : bytes;
+    }
     int sums = g->a_length * kernel_size(g->demand->kernel) + (g->orders ? 8 : 0);
     int reduce = g->reduces ? 2 * REDUCE_ITEMS * sums : 0;
     int leave = g->g_outputs && 2 * longest > x_out ? 2 * longest : x_out;
-    int room = shared / g->blocks - 1024 - g->warps * (leave + TILE_BYTES + reduce);
+    leave = leave > lanes_sums ? leave : lanes_sums;
+    int kept = 0;
+    for (int i = 0; i < g->sets; i++)
+        kept = kept > conv_kept_bytes(g, &g->set[i]) ? kept : conv_kept_bytes(g, &g->set[i]);
+    leave += kept;
+    int room = shared / g->blocks - BLOCK_ROOM - g->warps * (leave + TILE_ROOM + reduce);
     g->stages = c->stages ? c->stages : 4;
     while (g->stages > 2 && g->stages * stage * g->warps > room)
         g->stages--;
     while (g->blocks > 1 && g->stages * stage * g->warps > room) {
         g->blocks--;
-        room = shared / g->blocks - 1024 - g->warps * (leave + TILE_BYTES + reduce);
+        room = shared / g->blocks - BLOCK_ROOM - g->warps * (leave + TILE_ROOM + reduce);
     }
     /* what is left goes to the flush, up to some KiB: rows leave several paths at a time */
     all *= g->device->lanes * kernel_size(g->demand->kernel);
     if (g->g_outputs) {
-        int spare = leave / 2 + (room / g->warps - g->stages * stage) / 2;
+        int spare = (leave - kept) / 2 + (room / g->warps - g->stages * stage) / 2;
         spare = spare < BUFFER_BYTES ? spare : BUFFER_BYTES;
         g->buffer_bytes = all < spare ? all : spare > longest ? spare / 128 * 128 : longest;
         bool once = g->buffer_bytes >= all && demand_outputs_of(g->demand, SLOT_G) == 1;
@@ -164,7 +175,7 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     const struct conv_choice c = {knob_value(s, KNOB_CHANNELS), knob_value(s, KNOB_STAGES),
                                   knob_value(s, KNOB_WARPS),    knob_value(s, KNOB_PATHS),
                                   knob_value(s, KNOB_CODE),     knob_value(s, KNOB_SHARE),
-                                  knob_value(s, KNOB_TABLE)};
+                                  knob_value(s, KNOB_TABLE),    knob_value(s, KNOB_KEEP)};
     int shared = s->target->device->shared_bytes;
     g->demand = d;
     g->device = s->target->device;
@@ -203,7 +214,7 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     g->whole = g->g_outputs && leaves_by(p->spec, SLOT_G, 1, ROUTE_OWNED_ROW);
     g->hands_over = g->g_outputs && !g->whole;
     g->few = p->spec->reduction != REDUCTION_INVARIANT && instructions <= FEW_INSTRUCTIONS;
-    g->warps = 4;
+    g->warps = CONV_WARPS;
     g->blocks = g->device->occupancy[point].warps / g->warps;
     g->grouped = g->a_outputs;
     lay_out_block(a, plan, k, g, &c, shared);
@@ -215,9 +226,10 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     if (g->block->bytes > shared)
         return "a stage larger than shared memory";
     int registers = device_registers(g->device, g->blocks * g->warps);
+    int beyond = kernel_size(d->kernel) > 4 ? BEYOND_DOUBLE : 0;
     for (int i = 0; i < g->sets; i++) {
         conv_registers(a, g, &g->set[i], registers);
-        s->spills |= g->set[i].registers_least > registers;
+        s->spills |= g->set[i].registers_least > registers + beyond;
     }
     s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
     choose_routes(s, g);

@@ -24,6 +24,13 @@ enum { WIDEN_WORK = 7 };
  * with fewer the kernels of MACE, NequIP and SevenNet spill. */
 enum { CARRY_REGISTERS = 32 };
 
+/* Of the runtime's struct cgtp_tile and the padding of a warp's memory to 128 bytes; of what a block has
+ * beside its warps' memory. */
+enum { TILE_ROOM = 256, BLOCK_ROOM = 1024 };
+
+/* Warps of a block. */
+enum { CONV_WARPS = 4 };
+
 /* Neighbouring lanes of a warp. */
 enum { LANES = 32 };
 
@@ -48,6 +55,7 @@ struct path_set {
     struct layout reduce;  /* of a warp group: outputs of slot y, which its warps sum */
     struct layout lane;    /* a lane's elements of an operand of slot z */
     int longest, x_bytes;  /* of the longest segment of z, of the gradients of x */
+    int memory;            /* shared memory of a warp, at least */
     int bytes;             /* moved an edge, from and to L2 or beyond */
     int work;              /* instructions an edge */
     int share;             /* of the three above */
@@ -82,6 +90,7 @@ struct convolution {
     const struct matrix **matrix; /* [paths]; scaled where the path has its segment of z for itself */
     const struct code **code;     /* [paths]: of the demand's recipe by that matrix */
     struct operations operations; /* per item, of that code */
+    bool keeps_z;                 /* are inputs of slot z in shared memory? Otherwise they are in registers */
     int stages, warps;            /* of a ring; of a block */
     int blocks;                   /* a multiprocessor must hold */
     int buffers, buffer_bytes;    /* of a warp, through which rows of z leave */
@@ -133,6 +142,7 @@ struct conv_choice {
     int code;  /* most KiB of a set's loop */
     int share; /* 1: each set has a loop of its own; 2: sets that are alike share one */
     int table; /* 1: each path has a function of its own; 2: matrices are tables */
+    int keep;  /* a receiver's inputs of slot z are in 1: registers; 2: shared memory */
 };
 
 /* Chooses whether functions and loops are shared, then path sets; returns the number of the occupancy. */
@@ -145,6 +155,16 @@ int conv_choose_sets(struct arena *, const struct plan *, struct convolution *, 
 void conv_find_alike(struct arena *, struct convolution *);
 bool conv_moves_alike(const struct convolution *, int x1, int x2);
 void conv_add_alike(struct arena *, struct convolution *);
+
+/* The components of y that sums of the set have, from *begin on: all, unless sets add their own ones. Bytes
+ * in which a warp sums them over its lanes (cgtp_reduce_lanes), a row for each lane, where they are four
+ * chunks of 16 bytes; 0: lanes exchange what they have, which was faster for 9 and 25 components and in
+ * float64. */
+int conv_summed_ys(const struct convolution *, const struct path_set *, int *begin);
+int conv_sums_bytes(const struct convolution *, const struct path_set *);
+
+/* Bytes of the receiver's rows in a warp's shared memory, if they are kept there. */
+int conv_kept_bytes(const struct convolution *, const struct path_set *);
 
 /* Lays out a stage and a lane's elements; and, once the ring and the buffers are chosen, shared memory. */
 void conv_layout_stage(struct arena *, const struct convolution *, struct path_set *);

@@ -27,14 +27,17 @@ static int alive(struct arena *a, const struct convolution *g, const struct path
     const struct path *path = g->demand->plan->problem->path;
     struct registers *r = registers_begin(a, g->demand, s->channels);
     for (int i = 0; i < s->zs; i++)
-        for (int output = 0; output < 2; output++)
+        for (int output = g->keeps_z; output < 2; output++)
             registers_touch(r, (struct register_rows){SLOT_G, output, path[s->z[i]].z});
-    for (int i = 0; i < s->paths; i++)
+    for (int i = 0; i < s->paths; i++) {
+        if (g->keeps_z)
+            registers_renew(r, (struct register_rows){SLOT_G, false, path[s->path[i]].z});
         registers_path(r, &path[s->path[i]], g->code[s->path[i]]);
+    }
     r->live.step++;
     registers_since(r, all[X_IN], 0);
     registers_since(r, all[Y_IN], 0);
-    for (int i = Z_IN; i <= Z_OUT; i++)
+    for (int i = g->keeps_z ? X_OUT : Z_IN; i <= Z_OUT; i++)
         registers_until(r, all[i]);
     return live_most(&r->live);
 }

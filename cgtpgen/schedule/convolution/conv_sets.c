@@ -32,6 +32,19 @@ static void find_zs(struct path_set *s, const struct problem *p, struct seen *se
     }
 }
 
+/* Shared memory of a warp at least, where it keeps rows of the receiver: those of z components, two stages,
+ * rows on their way out, sums of outputs of slot y. */
+static int memory_of(const struct convolution *g, const struct path_set *s, int stage, int z)
+{
+    enum { STAGE_MORE = 144 }; /* a sender's number, an item's, whole lines */
+    const struct demand *d = g->demand;
+    int size = kernel_size(d->kernel), y = (int)d->plan->problem->dim[SLOT_Y];
+    int kept = LANES * s->channels * z * size * demand_inputs_of(d, SLOT_G);
+    int sums = 2 * REDUCE_ITEMS * (y * size + 8) * demand_outputs_of(d, SLOT_Y);
+    int rows = s->x_bytes > 2 * s->longest ? s->x_bytes : 2 * s->longest;
+    return kept + 2 * (stage + STAGE_MORE) + rows + sums + TILE_ROOM;
+}
+
 /* Registers of a thread, and the other figures, for a set with its paths and channels set. */
 static void measure(const struct convolution *g, struct seen *seen, struct path_set *s)
 {
@@ -64,19 +77,19 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
     int y = (int)p->dim[SLOT_Y];
     int xs_in = demand_inputs_of(pass, SLOT_X), xs_out = demand_outputs_of(pass, SLOT_X);
     int ys_in = demand_inputs_of(pass, SLOT_Y), ys_out = demand_outputs_of(pass, SLOT_Y);
-    int zs_out = demand_outputs_of(pass, SLOT_G), zs = demand_inputs_of(pass, SLOT_G) + (g->wide      ? 3
-                                                                                         : g->carries ? 2
-                                                                                                      : 1) *
-                                                                                            zs_out;
+    int zs_out = demand_outputs_of(pass, SLOT_G), zs_in = demand_inputs_of(pass, SLOT_G);
+    int zs = (g->wide ? 3 : g->carries ? 2 : 1) * zs_out + (g->keeps_z ? 0 : zs_in);
+    int z_held = z * zs + (g->keeps_z ? longest * zs_in : 0);
     int y_held = words > 1 && words * y * (ys_in + ys_out) > Y_REGISTERS_DOUBLE ? y_used : y;
     s->channel_blocks = s->mul / (g->device->lanes * v);
     s->g_length = v * z * zs_out;
     s->longest = g->device->lanes * v * longest * size;
     s->x_bytes = g->device->lanes * v * x * xs_out * size;
-    s->held = words * (v * (z * zs + x * (xs_in + xs_out)) + y_held * (ys_in + ys_out)) + OWN_REGISTERS +
-              (ys_in > 1 ? (words > 1 ? FORM_REGISTERS_DOUBLE : FORM_REGISTERS) * (ys_in - 1) : 0) +
-              (g->joined ? FORM_REGISTERS * words : 0) +
-              (g->carries && zs_out ? CARRY_REGISTERS * words * (v - 1) : 0);
+    s->held =
+        words * (v * (z_held + x * (xs_in + xs_out)) + y_held * (ys_in + ys_out)) + OWN_REGISTERS +
+        (ys_in > 1 && !g->keeps_z ? (words > 1 ? FORM_REGISTERS_DOUBLE : FORM_REGISTERS) * (ys_in - 1) : 0) +
+        (g->joined ? FORM_REGISTERS * words : 0) +
+        (g->carries && zs_out ? CARRY_REGISTERS * words * (v - 1) : 0);
     int ws_in = demand_inputs_of(pass, SLOT_W), ws_out = demand_outputs_of(pass, SLOT_W);
     int lanes = g->device->lanes * v;
     int bytes_in =
@@ -89,7 +102,8 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
     /* fitted to the loops that ptxas makes (rms 5 %): the loop itself, products, forms, weights, the sums
      * over lanes, copies of 512 bytes */
     s->work = (int)(87 + 1.07 * arithmetic + 1.87 * form_terms * ys_in + 1.4 * s->paths * (ws_in + ws_out) +
-                    69.0 * ys_out + 6.8 * bytes_in / 512 +
+                    (y * size == 64 ? 48.0 : 69.0) * ys_out + 6.8 * bytes_in / 512 +
+                    (g->keeps_z ? 0.3 * v * z * zs_in : 0) +
                     (g->wide      ? WIDEN_WORK * v * z * zs_out / CARRY_EDGES
                      : g->carries ? 3 * v * z * zs_out / CARRY_EDGES
                                   : 0));
@@ -98,6 +112,7 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
     s->share = (int)(s->work + 50 * words * words + 0.0125 * words * s->bytes);
     /* from what short tiles add to the times of forward kernels */
     s->hand_over = (int)(0.8 * size * g->device->lanes * s->g_length);
+    s->memory = memory_of(g, s, bytes_in, z);
 }
 
 static int by_operands(const void *a, const void *b, const struct problem *p)
@@ -174,7 +189,7 @@ struct division {
     struct convolution *g;
     const struct problem *problem;
     const struct into_z *into;
-    int channels, limit, most_paths, most_work;
+    int channels, limit, most_paths, most_work, most_memory;
     bool *taken; /* [paths] */
     struct seen seen;
     struct path_set other;
@@ -182,7 +197,8 @@ struct division {
 
 static bool fits(const struct division *d, const struct path_set *s)
 {
-    return s->held <= d->limit && s->paths <= d->most_paths && s->work <= d->most_work;
+    return s->held <= d->limit && s->paths <= d->most_paths && s->work <= d->most_work &&
+           (!d->g->keeps_z || s->memory <= d->most_memory);
 }
 
 /* Adds the paths that read a segment of x and are not taken, if then the set still fits; or, to a set that is
@@ -232,7 +248,7 @@ static void settle(struct arena *a, struct path_set *s)
 
 /* Divides the paths into sets of at most `limit` registers. */
 static void divide(struct arena *a, const struct plan *plan, struct convolution *g, int channels, int limit,
-                   int most_paths, int most_work)
+                   int most_paths, int most_work, int most_memory)
 {
     const struct problem *p = plan->problem;
     struct division d = {
@@ -243,6 +259,7 @@ static void divide(struct arena *a, const struct plan *plan, struct convolution 
         .limit = limit,
         .most_paths = most_paths,
         .most_work = most_work,
+        .most_memory = most_memory,
         .taken = NEW_ARRAY(a, bool, p->paths),
         .seen = {0, NEW_ARRAY(a, int, p->x.n), NEW_ARRAY(a, int, p->y.n), NEW_ARRAY(a, int, p->z.n)},
         .other = empty_set(a, p)};
@@ -284,7 +301,8 @@ static int point_registers(const struct convolution *g, int point)
     return device_registers(g->device, g->device->occupancy[point].warps);
 }
 
-#define EACH_SET 0.02 /* that much more time with each set */
+#define EACH_SET 0.02  /* that much more time with each set */
+#define KEEP_GAIN 0.97 /* of the time, from which on a receiver's rows are kept in shared memory */
 
 /* Time of an edge in instructions of a warp at 8 warps a multiprocessor; fitted to measurements of the layers
  * of MACE and of NequIP on an H200, whose order it gives. Instructions and memory overlap in part. */
@@ -324,6 +342,7 @@ static double waits(const struct convolution *g)
  * many instructions at most. */
 struct candidate {
     int point, channels, most_work;
+    bool keeps_z;
     double time;  /* of an edge */
     double plain; /* the same without what sets cost by their number: of very many it is too much */
 };
@@ -331,8 +350,21 @@ struct candidate {
 static void divide_as(struct arena *a, const struct plan *plan, struct convolution *g,
                       const struct conv_choice *c, struct candidate q)
 {
-    divide(a, plan, g, q.channels, point_registers(g, q.point), c->paths ? c->paths : plan->problem->paths,
-           q.most_work);
+    const int paths = c->paths ? c->paths : plan->problem->paths, warps = g->device->occupancy[q.point].warps;
+    const int blocks = warps / CONV_WARPS,
+              memory = (g->device->shared_bytes / blocks - BLOCK_ROOM) / CONV_WARPS;
+    g->keeps_z = q.keeps_z;
+    divide(a, plan, g, q.channels, point_registers(g, q.point), paths, q.most_work, memory);
+}
+
+/* May the receiver's inputs of slot z be in shared memory? Where the planner decides, only beside sums that
+ * take as many registers; not for more warps or two channels per lane, where nothing was gained. */
+static bool may_keep(const struct convolution *g, const struct conv_choice *c, struct candidate q)
+{
+    int in = demand_inputs_of(g->demand, SLOT_G), out = demand_outputs_of(g->demand, SLOT_G);
+    if (c->keep && in)
+        return q.keeps_z == (c->keep == 2);
+    return !q.keeps_z || (in && out && q.channels == 1 && q.point == g->device->occupancies - 1);
 }
 
 /* The fastest with such loops. Two channels a lane halve the work for forms and sums over lanes; more warps
@@ -341,26 +373,25 @@ static struct candidate fastest(struct arena *scratch, const struct plan *plan, 
                                 const struct conv_choice *c, int most_work)
 {
     int points = g->device->occupancies;
-    struct candidate best = {points - 1, c->channels ? c->channels : 1, most_work, 0, 0};
+    struct candidate best = {points - 1, c->channels ? c->channels : 1, most_work, false, 0, 0};
     bool pairs = false;
     for (int i = 0; i < plan->problem->paths; i++)
         pairs |= g->demand->variant_of[i] >= 0 && plan->problem->path[i].mul_x % (2 * g->device->lanes) == 0;
-    for (int o = 0; o < points; o++)
-        for (int v = 1; v <= 2; v++) {
-            struct candidate q = {o, v, most_work, 0, 0};
-            if (c->channels && c->channels != v)
-                continue;
-            if (v == 2 && !c->channels && !pairs) /* the same again */
-                continue;
-            if (c->warps && g->device->occupancy[o].warps != c->warps)
-                continue;
-            divide_as(scratch, plan, g, c, q);
-            q.time = time_of(g, o);
-            q.plain = q.time / (1 + EACH_SET * (g->sets - 1));
-            arena_empty(scratch);
-            if (best.time == 0 || q.time < best.time)
-                best = q;
-        }
+    for (int choice = 0; choice < 4 * points; choice++) {
+        const bool keeps = choice >= 2 * points;
+        const int o = choice / 2 % points, v = choice % 2 + 1;
+        struct candidate q = {o, v, most_work, keeps, 0, 0};
+        if (c->channels ? c->channels != v : v == 2 && !pairs) /* the same again */
+            continue;
+        if ((c->warps && g->device->occupancy[o].warps != c->warps) || !may_keep(g, c, q))
+            continue;
+        divide_as(scratch, plan, g, c, q);
+        q.time = time_of(g, o);
+        q.plain = q.time / (1 + EACH_SET * (g->sets - 1));
+        arena_empty(scratch);
+        if (best.time == 0 || q.time < (keeps && !best.keeps_z ? KEEP_GAIN : 1) * best.time)
+            best = q;
+    }
     return best;
 }
 
