@@ -202,7 +202,8 @@ def contend(name, contender, into):
               for key, value in found.inputs(torch.float32).items()}
     model = CONTENDERS[name][contender](found.fresh(torch.float32, DEVICE)).to(torch.float32)
     print('ready', flush=True)
-    sys.stdin.readline()
+    if not sys.stdin.readline():
+        return  # who started it is no more
     print(f'# {name}: {len(found.atoms)} atoms, {len(found.receiver)} edges, {found.channels} channels, {contender}')
     if 'cgtpgen' in contender and DEVICE == 'cuda':
         prepare = swapping.layers(f'{name}_layers', [f'{name}0'], FOLDER)[0].prepare_graph
