@@ -22,7 +22,7 @@ from wheel import Wheel  # noqa: E402
 FOLDER = os.path.abspath(f'{sys.argv[-1]}/site/products')
 CUDA = torch.device('cuda')
 CALLS = 20           # kernels of one program of AOTInductor
-OVERHEAD_MOST = 2.5  # calls of x + x, since hosts differ: 15 us where that takes 6
+OVERHEAD_MOST = 2    # calls of x + x, since hosts differ: 15 us where that takes 7.5
 
 
 def module(name):
@@ -126,9 +126,9 @@ def check_streams():
         z = layer(x.bfloat16(), y, w, graph)
     ok(z.dtype == torch.float32, 'autocast: computed in float32')
     if torch.cuda.device_count() > 1:
-        there = [v.to('cuda:1') if isinstance(v, torch.Tensor) else v for v in graph]
-        z = layer(x.to('cuda:1'), y.to('cuda:1'), w.to('cuda:1'), water.Graph(*there))
-        ok(torch.equal(z.cpu(), wanted.cpu()), 'a device that is not the current one')
+        with torch.no_grad():
+            z = layer(x.to('cuda:1'), y.to('cuda:1'), w.to('cuda:1'), graph.to('cuda:1'))
+            ok(torch.equal(z.cpu(), layer(x, y, w, graph).cpu()), 'a device that is not the current one')
     try:
         layer(x, y.cpu(), w, graph)
         ok(False, 'arrays on two devices are refused')
