@@ -14,12 +14,15 @@ case $("$CXX" --version) in
     check='-fsanitize=thread -mllvm -tsan-instrument-read-before-write=1
            -mllvm -tsan-instrument-func-entry-exit=0
            -fno-builtin-memset -fno-builtin-memcpy -fno-builtin-memmove -fno-vectorize -fno-slp-vectorize'
+    quick=${CXX%++}
     ;;
 *)
     check='-fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -fno-tree-loop-distribute-patterns
            -fno-tree-vectorize -Wno-tsan'
+    quick=$CC
     ;;
 esac
+link=$(command -v ld.gold > /dev/null && echo -fuse-ld=gold || true) # the quickest of those that are common
 # Is the first file there, and none of the others newer?
 fresh() {
     made=$1
@@ -47,37 +50,59 @@ include='-Itests/simt -Iruntime -Itests'
 # rounds of short tiles for graphs as small as those here, too
 short='-DCGTP_SHORT_PART=2 -DCGTP_SHORT_WORTH=0'
 header=$(ls -t tests/simt/*.h tests/simt/build.sh runtime/*.h tests/*.h | head -n 1) # the newest
+kernels= generated= folders=
 for source; do
     case $source in
+    *.o)
+        files="$files $source"
+        continue
+        ;;
     tests/*.c | runtime/*.c) object=$shim/${source##*/}.o ;;
-    *) object=$objects/${source##*/}.o ;;
-    esac
-    case $source in
-    *.o) ;;
+    *.cc) object=$objects/${source##*/}.o ;;
     *)
-        if fresh "$object" "$source" "$header"; then
-            files="$files $object"
-            continue
-        fi
+        object=${source##*/}
+        object=$objects/${object%.*}.o
         ;;
     esac
+    files="$files $object"
+    ! fresh "$object" "$source" "$header" || continue
     case $source in
-    *.cu)
-        "$CXX" -std=c++17 -O0 -fno-strict-aliasing $check -Wall -Wextra -Wno-unused-function \
-            -Wno-unknown-pragmas $SIMT_FLAGS $short $include -I"$(dirname "$source")" \
-            -x c++ -c -o "$object" "$source"
+    tests/*.c | runtime/*.c)
+        "$CC" -std=c11 -D_POSIX_C_SOURCE=200809L -O2 -Wall -Wextra $SIMT_FLAGS $include -c -o "$object.$$" "$source"
+        mv "$object.$$" "$object" # whole, for others who look for it now
         ;;
     *.cc)
         "$CXX" -std=c++17 -O2 -Wall -Wextra $SIMT_FLAGS $include -I"$(dirname "$source")" \
             -c -o "$object" "$source"
         ;;
-    *.c)
-        "$CC" -std=c11 -D_POSIX_C_SOURCE=200809L -O2 -Wall -Wextra $SIMT_FLAGS $include \
-            -I"$(dirname "$source")" -c -o "$object.$$" "$source"
-        mv "$object.$$" "$object" # whole, for others who look for it now
+    *) # compiled together, where their objects are to be
+        copy=$objects/${source##*/}
+        ln -sf "$(realpath "$source")" "$copy"
+        case $source in
+        *.cu) kernels="$kernels $copy" ;;
+        *) generated="$generated $copy" ;;
+        esac
+        case "$folders " in
+        *" -I$(dirname "$source") "*) ;;
+        *) folders="$folders -I$(dirname "$source")" ;;
+        esac
         ;;
-    *) object=$source ;;
     esac
-    files="$files $object"
 done
-"$CXX" $SIMT_FLAGS -o "$output" $files -ldl -lm
+if [ "$kernels" ]; then
+    compile="$CXX -std=c++17 -O0 -fno-strict-aliasing $check -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas
+        $SIMT_FLAGS $short $folders $include -x c++"
+    case $check in
+    *tsan-instrument-read-before-write*) # clang: headers that all kernels begin with, compiled once
+        if ! fresh "$shim/common.pch" "$header"; then
+            ${compile}-header -o "$shim/common.pch.$$" tests/simt/common.h
+            mv "$shim/common.pch.$$" "$shim/common.pch"
+        fi
+        compile="$compile -include-pch $shim/common.pch"
+        ;;
+    esac
+    tests/compile.sh $compile -- $kernels
+fi
+[ ! "$generated" ] || tests/compile.sh "$quick" -std=c11 -D_POSIX_C_SOURCE=200809L -O0 -Wall -Wextra $SIMT_FLAGS $folders \
+    $include -- $generated
+"$CXX" $SIMT_FLAGS $link -o "$output" $files -ldl -lm

@@ -117,8 +117,8 @@ void space_reserve(Space *s, size_t bytes, bool shared)
     s->shared = shared;
 }
 
-/* Forgets everything about bytes [offset, offset + bytes), from a multiple of 4: they belong to no array, or are all
- * valid. What readers there were is no more looked at. */
+/* Forgets everything about bytes [offset, offset + bytes), from a multiple of 4: they belong to no array, or
+ * are all valid. What readers there were is no more looked at. */
 void space_reset(const Space *s, size_t offset, size_t bytes, bool valid)
 {
     Word none = {}, *word = s->word + offset / 4;
@@ -173,7 +173,10 @@ const char *simt_names[SIMT_KINDS] = {
     _exit(EXIT_FINDINGS);
 }
 
-static int thread_number(const Lane *l) { return l->warp->number * LANES + l->number; }
+static int thread_number(const Lane *l)
+{
+    return l->warp->number * LANES + l->number;
+}
 
 void report(simt_kind kind, const void *p, const void *where, const char *format, ...)
 {
@@ -280,71 +283,89 @@ static const char *verb(access kind)
     return kind == READ ? "read" : kind == WRITE ? "written" : "changed atomically";
 }
 
-/* Which of the two readers of a word of device memory a read is kept as: a free one, the same warp's, one that is no
- * more needed, or any. */
-static inline unsigned reader_for(const Space *s, uintptr_t i, const Word &w, const Warp *warp, const Lane *me)
+/* ---- what is wrong with a word ---- */
+
+#define RARE __attribute__((noinline, cold))
+
+static RARE bool outside(access kind, const void *p, const void *where)
+{
+    report(SIMT_OUT_OF_BOUNDS, p, where, "outside of the array, %s", verb(kind));
+    return false;
+}
+
+static RARE bool not_there(const Word &w, access kind, const void *p, const void *where)
+{
+    if (w.flags & IN_FLIGHT)
+        report(SIMT_IN_FLIGHT, p, where, "%s before the copy that fills it was waited for", verb(kind));
+    else
+        report(SIMT_UNINITIALISED, p, where, "%s, but nobody wrote it", verb(kind));
+    return false;
+}
+
+static RARE bool race(access kind, const char *before, unsigned warp, unsigned lane, const void *p,
+                      const void *where)
+{
+    report(SIMT_RACE, p, where, "%s, and %s by %s, in no order", verb(kind), before,
+           describe_thread(warp, lane).c_str());
+    return false;
+}
+
+/* ---- a word ---- */
+
+/* Which of the two readers of a word of device memory a read is kept as: a free one, the same warp's, one
+ * that is no more needed, or any. */
+static inline unsigned reader_for(const Reader *reader, const Word &w, const Warp *warp, const Lane *me)
 {
     for (unsigned j = 0; j < 2; j++)
-        if (!(w.read >> j & 1) || s->reader_of(i, j).warp == warp->slot)
+        if (!(w.read >> j & 1) || reader[j].warp == warp->slot)
             return j;
-    for (unsigned j = 0; j < 2; j++) {
-        const Reader &r = s->reader_of(i, j);
-        if (known(warp, me, r.warp, r.lane, r.when))
+    for (unsigned j = 0; j < 2; j++)
+        if (known(warp, me, reader[j].warp, reader[j].lane, reader[j].when))
             return j;
-    }
     return warp->now % 2;
 }
 
-static inline bool check_word(Space *s, uintptr_t i, unsigned mask, access kind, const void *p,
-                              const void *where)
+static inline void keep_reader(const Space *s, uintptr_t i, Word &w, unsigned mask, const Warp *warp,
+                               const Lane *me)
 {
-    Lane *me = current;
-    Warp *warp = me->warp;
-    Word &w = s->word[i];
-    if ((w.valid & mask) != mask) {
-        report(SIMT_OUT_OF_BOUNDS, p, where, "outside of the array, %s", verb(kind));
-        return false;
-    }
-    bool fine = true;
-    if (w.flags & IN_FLIGHT) {
-        report(SIMT_IN_FLIGHT, p, where, "%s before the copy that fills it was waited for", verb(kind));
-        fine = false;
-    } else if (kind != WRITE && (w.initialised & mask) != mask) {
-        report(SIMT_UNINITIALISED, p, where, "%s, but nobody wrote it", verb(kind));
-        fine = false;
-    }
+    const unsigned j = s->shared ? (unsigned)warp->number : reader_for(&s->reader_of(i, 0), w, warp, me);
+    Reader &r = s->reader_of(i, j);
+    if (w.read >> j & 1 && r.when > warp->synced && r.warp == warp->slot && r.lane != me->number)
+        r.lane = MANY, r.mask |= (uint8_t)mask;
+    else
+        r.lane = (uint8_t)me->number, r.mask = (uint8_t)mask;
+    r.when = warp->now;
+    r.warp = (uint16_t)warp->slot;
+    w.read |= 1u << j;
+}
 
-    bool atomic = kind == ATOMIC_ADD || kind == FLAG;
-    if (w.written > launch->base && (w.mask & mask) && !(atomic && w.flags & ATOMIC) &&
-        !known(warp, me, w.warp, w.lane, w.written)) {
-        report(SIMT_RACE, p, where, "%s, and written by %s, in no order", verb(kind),
-               describe_thread(w.warp, w.lane).c_str());
-        fine = false;
-    }
+template <access kind>
+static inline bool check_word(const Space *s, uintptr_t i, unsigned mask, const Warp *warp, const Lane *me,
+                              const void *p, const void *where)
+{
+    const bool atomic = kind == ATOMIC_ADD || kind == FLAG;
+    Word &w = s->word[i];
+    bool fine = true;
+    if ((w.valid & mask) != mask)
+        return outside(kind, p, where);
+    if (w.flags & IN_FLIGHT || (kind != WRITE && (w.initialised & mask) != mask))
+        fine = not_there(w, kind, p, where);
+    if (w.written > launch->base && w.mask & mask && !(atomic && w.flags & ATOMIC) &&
+        !known(warp, me, w.warp, w.lane, w.written))
+        fine = race(kind, "written", w.warp, w.lane, p, where);
     const bool beside = launch->early && me->beside && !me->waited && !s->shared;
     if (beside && fine && w.written > launch->settled && w.written <= launch->base && (w.mask & mask)) {
         report(SIMT_RACE, p, where, "%s, and written by a launch that may still run", verb(kind));
         fine = false;
     }
     if (kind == READ) {
-        const unsigned j = s->shared ? (unsigned)warp->number : reader_for(s, i, w, warp, me);
-        Reader &r = s->reader_of(i, j);
-        if (w.read >> j & 1 && r.when > warp->synced && r.warp == warp->slot && r.lane != me->number)
-            r.lane = MANY, r.mask |= mask;
-        else
-            r.lane = (uint8_t)me->number, r.mask = (uint8_t)mask;
-        r.when = warp->now;
-        r.warp = (uint16_t)warp->slot;
-        w.read |= 1u << j;
+        keep_reader(s, i, w, mask, warp, me);
         return fine;
     }
     for (; w.read; w.read &= w.read - 1) {
         const Reader &r = s->reader_of(i, (unsigned)__builtin_ctz(w.read));
-        if (r.when > launch->base && (r.mask & mask) && !known(warp, me, r.warp, r.lane, r.when) && fine) {
-            report(SIMT_RACE, p, where, "%s, and read by %s, in no order", verb(kind),
-                   describe_thread(r.warp, r.lane).c_str());
-            fine = false;
-        }
+        if (r.when > launch->base && r.mask & mask && !known(warp, me, r.warp, r.lane, r.when) && fine)
+            fine = race(kind, "read", r.warp, r.lane, p, where);
         if (beside && fine && r.when > launch->settled && r.when <= launch->base && (r.mask & mask)) {
             report(SIMT_RACE, p, where, "%s, and read by a launch that may still run", verb(kind));
             fine = false;
@@ -354,45 +375,56 @@ static inline bool check_word(Space *s, uintptr_t i, unsigned mask, access kind,
     w.warp = (uint16_t)warp->slot;
     w.lane = (uint8_t)me->number;
     w.mask = (uint8_t)mask;
-    w.initialised |= mask;
+    w.initialised |= (uint8_t)mask;
     w.flags = (uint8_t)((w.flags & ~ATOMIC) | (atomic ? ATOMIC : 0));
     return fine;
 }
 
 /* A place that is not on the thread's own stack. */
-static __attribute__((noinline)) void check_place(const void *p, size_t bytes, access kind, const void *where)
+template <access kind>
+static __attribute__((noinline)) void check_place(const void *p, size_t bytes, const void *where)
 {
-    if (!current) {
+    const Lane *const me = current;
+    if (!me) {
         if ((uintptr_t)p - device.base < device.bytes)
             report(SIMT_HOST_ACCESS, p, where, "device memory touched by the host");
         return;
     }
     accesses++;
-    Space *s = space_of(p);
-    if (!s) {
-        elsewhere(p, bytes, kind, where);
-        return;
+    const Warp *const warp = me->warp;
+    const Space *s = &warp->block->space;
+    uintptr_t from = (uintptr_t)p - s->base;
+    if (from >= s->bytes) {
+        s = &device;
+        from = (uintptr_t)p - s->base;
+        if (from >= s->bytes) {
+            elsewhere(p, bytes, kind, where);
+            return;
+        }
+        if (launch->early && !me->waited && !me->beside) {
+            report(SIMT_RACE, p, where, "%s before cgtp_launch_wait", verb(kind));
+            return;
+        }
     }
-    if (launch->early && !current->waited && !current->beside && !s->shared) {
-        report(SIMT_RACE, p, where, "%s before cgtp_launch_wait", verb(kind));
-        return;
-    }
-    uintptr_t from = (uintptr_t)p - s->base, to = from + bytes;
+    const uintptr_t to = from + bytes;
+    const bool whole = (from | to) % 4 == 0;
     for (uintptr_t i = from / 4; i * 4 < to; i++)
-        if (!check_word(s, i, mask_of(i, from, to), kind, p, where))
+        if (!check_word<kind>(s, i, whole ? 15 : mask_of(i, from, to), warp, me, p, where))
             return;
 }
 
 /* Most accesses are to the stack: this much of it stands in each of the functions below. */
-static inline void check_here(const void *p, size_t bytes, access kind, const void *where)
+template <access kind> static inline void check_here(const void *p, size_t bytes, const void *where)
 {
     if ((uintptr_t)p - stack_base >= STACK)
-        check_place(p, bytes, kind, where);
+        check_place<kind>(p, bytes, where);
 }
 
 void check(const void *p, size_t bytes, access kind, const void *where)
 {
-    check_here(p, bytes, kind, where);
+    static void (*const of_kind[])(const void *, size_t, const void *) = {
+        check_here<READ>, check_here<WRITE>, check_here<ATOMIC_ADD>, check_here<FLAG>};
+    of_kind[kind](p, bytes, where);
 }
 
 } // namespace simt
@@ -489,11 +521,20 @@ void simt_copy_out(void *to, const void *from, size_t bytes)
     }
 }
 
-const char *simt_kind_name(simt_kind kind) { return simt_names[kind]; }
+const char *simt_kind_name(simt_kind kind)
+{
+    return simt_names[kind];
+}
 
-int simt_findings(void) { return (int)found.size(); }
+int simt_findings(void)
+{
+    return (int)found.size();
+}
 
-const simt_finding *simt_finding_at(int i) { return &found[(size_t)i].finding; }
+const simt_finding *simt_finding_at(int i)
+{
+    return &found[(size_t)i].finding;
+}
 
 void simt_print(FILE *file, const char *prefix)
 {
@@ -505,9 +546,15 @@ void simt_print(FILE *file, const char *prefix)
     }
 }
 
-void simt_forget(void) { found.clear(); }
+void simt_forget(void)
+{
+    found.clear();
+}
 
-uint64_t simt_accesses(void) { return accesses; }
+uint64_t simt_accesses(void)
+{
+    return accesses;
+}
 
 /* ---- accesses of kernels that the compiler does not show: whole vectors and atomics ---- */
 
@@ -520,14 +567,14 @@ static void aligned(const void *p, size_t align, const void *where)
 void simt_read(void *to, const void *from, size_t bytes, size_t align)
 {
     aligned(from, align, __builtin_return_address(0));
-    check(from, bytes, READ, __builtin_return_address(0));
+    check_here<READ>(from, bytes, __builtin_return_address(0));
     memcpy(to, from, bytes);
 }
 
 void simt_write(void *to, const void *from, size_t bytes, size_t align)
 {
     aligned(to, align, __builtin_return_address(0));
-    check(to, bytes, WRITE, __builtin_return_address(0));
+    check_here<WRITE>(to, bytes, __builtin_return_address(0));
     memcpy(to, from, bytes);
 }
 
@@ -536,24 +583,30 @@ void simt_assign(void *to, const void *from, size_t bytes)
     unsigned char value[16];
     aligned(from, bytes, __builtin_return_address(0));
     aligned(to, bytes, __builtin_return_address(0));
-    check(from, bytes, READ, __builtin_return_address(0));
+    check_here<READ>(from, bytes, __builtin_return_address(0));
     memcpy(value, from, bytes);
-    check(to, bytes, WRITE, __builtin_return_address(0));
+    check_here<WRITE>(to, bytes, __builtin_return_address(0));
     memcpy(to, value, bytes);
 }
 
 template <typename T> static T atomic_add(T *p, T value, const void *where)
 {
     aligned(p, sizeof *p, where);
-    check(p, sizeof *p, ATOMIC_ADD, where);
+    check_here<ATOMIC_ADD>(p, sizeof *p, where);
     T old = *p;
     *p = old + value;
     return old;
 }
 
-void simt_atomic_add(float *p, float value) { atomic_add(p, value, __builtin_return_address(0)); }
+void simt_atomic_add(float *p, float value)
+{
+    atomic_add(p, value, __builtin_return_address(0));
+}
 
-void simt_atomic_add(double *p, double value) { atomic_add(p, value, __builtin_return_address(0)); }
+void simt_atomic_add(double *p, double value)
+{
+    atomic_add(p, value, __builtin_return_address(0));
+}
 
 unsigned simt_atomic_add(unsigned *p, unsigned value)
 {
@@ -563,7 +616,10 @@ unsigned simt_atomic_add(unsigned *p, unsigned value)
 /* ---- what compilers call ---- */
 
 #define HOOK(name, bytes, kind)                                                                              \
-    extern "C" void __tsan_##name(void *p) { check_here(p, bytes, kind, __builtin_return_address(0)); }
+    extern "C" void __tsan_##name(void *p)                                                                   \
+    {                                                                                                        \
+        check_here<kind>(p, bytes, __builtin_return_address(0));                                             \
+    }
 #define HOOKS(bytes)                                                                                         \
     HOOK(read##bytes, bytes, READ)                                                                           \
     HOOK(write##bytes, bytes, WRITE)                                                                         \
@@ -578,11 +634,27 @@ HOOKS(8)
 HOOKS(16)
 
 extern "C" {
-void __tsan_read_range(void *p, size_t bytes) { check_here(p, bytes, READ, __builtin_return_address(0)); }
-void __tsan_write_range(void *p, size_t bytes) { check_here(p, bytes, WRITE, __builtin_return_address(0)); }
-void __tsan_vptr_update(void **, void *) {}
-void __tsan_vptr_read(void **) {}
-void __tsan_func_entry(void *) {}
-void __tsan_func_exit(void) {}
-void __tsan_init(void) {}
+void __tsan_read_range(void *p, size_t bytes)
+{
+    check_here<READ>(p, bytes, __builtin_return_address(0));
+}
+void __tsan_write_range(void *p, size_t bytes)
+{
+    check_here<WRITE>(p, bytes, __builtin_return_address(0));
+}
+void __tsan_vptr_update(void **, void *)
+{
+}
+void __tsan_vptr_read(void **)
+{
+}
+void __tsan_func_entry(void *)
+{
+}
+void __tsan_func_exit(void)
+{
+}
+void __tsan_init(void)
+{
+}
 }
