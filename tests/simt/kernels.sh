@@ -54,8 +54,13 @@ check_kernels()
     fi
 }
 
-drivers="tests/simt/memory_simt.c tests/simt/check_sizes_simt.c runtime/cgtp.c"
+# What checks them: objects that make has built for all scripts; with sanitizers, which do not go with the shim, others.
+drivers="tests/simt/memory_simt.c tests/simt/check_sizes_simt.c"
+case $BUILD in
+*/san) from=tests to=c drivers="$drivers runtime/cgtp.c" ;;
+*) from=$BUILD/obj/tests to=o drivers="$drivers $BUILD/obj/runtime/cgtp.o" ;;
+esac
 for part in check_main check check_golden check_paths check_calls check_laws driver reference \
     reference_kernels reference_wigner golden_case; do
-    drivers="$drivers tests/$part.c"
+    drivers="$drivers $from/$part.$to"
 done
