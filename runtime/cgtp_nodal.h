@@ -185,21 +185,21 @@ CGTP_DEVICE void cgtp_nodal_multiply(real (&sum)[tiles][4], const real (&matrix)
 
 /* sum += x z^T over 8 items: rows are components of x, columns of z. at: places of components 0, 8, .. after the lane's. */
 template <int tiles, int blocks, int pitch_x, int n, int pitch_z, int m>
-CGTP_DEVICE void cgtp_nodal_outer(real (&sum)[tiles][blocks][4], const real (*x)[pitch_x], const int (&x_at)[n],
-                                  const real (*z)[pitch_z], const int (&z_at)[m])
+CGTP_DEVICE void cgtp_nodal_outer(real (&sum)[tiles][blocks][4], const real (*x)[pitch_x], const int (&at_x)[n],
+                                  const real (*z)[pitch_z], const int (&at_z)[m])
 {
     cgtp_left left[tiles];
     CGTP_UNROLL
     for (int t = 0; t < tiles; t++)
         CGTP_UNROLL
     for (int i = 0; i < 4; i++)
-        left[t].set(i, x[cgtp_gemm_column(i)][x_at[2 * t + i % 2]]);
+        left[t].set(i, x[cgtp_gemm_column(i)][at_x[2 * t + i % 2]]);
     CGTP_UNROLL
     for (int k = 0; k < blocks; k++) {
         cgtp_right right;
         CGTP_UNROLL
         for (int i = 0; i < 2; i++)
-            right.set(i, z[cgtp_gemm_column(2 * i)][z_at[k]]);
+            right.set(i, z[cgtp_gemm_column(2 * i)][at_z[k]]);
         CGTP_UNROLL
         for (int t = 0; t < tiles; t++) {
             real part[1][4] = {};

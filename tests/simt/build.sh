@@ -37,7 +37,7 @@ shim=$BUILD/simt/$(basename "$CXX")${SIMT_FLAGS:+-$(echo "$SIMT_FLAGS" | tr -c '
 objects=$output.objects
 mkdir -p "$shim" "$objects"
 files=
-for source in tests/simt/simt.cc tests/simt/simt_memory.cc tests/simt/simt_async.cc; do
+for source in tests/simt/simt.cc tests/simt/simt_memory.cc tests/simt/simt_findings.cc tests/simt/simt_async.cc; do
     name=${source##*/}
     object=$shim/${name%.cc}.o
     if ! fresh "$object" "$source" tests/simt/*.h; then

@@ -181,15 +181,6 @@ static void leave_block_barrier(Block *b)
     b->waiting = 0;
 }
 
-static const char *operation_name(int operation)
-{
-    static const char *const name[] = {
-        "",          "cgtp_sync_warp",  "a barrier", "cgtp_shuffle", "cgtp_shuffle_xor",
-        "cgtp_vote", "cgtp_signal",     "cgtp_wait",       "cgtp_sync_group",
-        "cgtp_mma"};
-    return name[operation];
-}
-
 /* All lanes of the warp come here before one leaves. `finish` runs once, when the last has come, and may make
  * the whole warp wait by returning false. */
 template <typename F> static void meet(int operation, const void *where, F finish)
@@ -292,27 +283,6 @@ static void start_block(Block *b, int64_t number, size_t started)
             w->turn[n] = 0;
         }
     }
-}
-
-/* What every thread waits for, one line a warp. */
-static void report_deadlock(const std::vector<Block *> &blocks, int64_t waiting)
-{
-    std::string text;
-    for (const Block *b : blocks)
-        for (const Warp *w : b->warps) {
-            char line[120];
-            if (w->done == UINT32_MAX || text.size() > 400)
-                continue;
-            snprintf(line, sizeof line, "; block %lld warp %d at %s", (long long)b->number, w->number,
-                     w->flag         ? "a flag"
-                     : w->at_barrier ? operation_name(w->operation)
-                                     : operation_name(w->operation));
-            text += line;
-        }
-    char rest[80] = "";
-    if (waiting)
-        snprintf(rest, sizeof rest, ", and %lld blocks have not started", (long long)waiting);
-    report(SIMT_DEADLOCK, NULL, NULL, "all wait%s%s", rest, text.c_str());
 }
 
 static void schedule(std::vector<Block *> &blocks, const std::vector<int64_t> &order)

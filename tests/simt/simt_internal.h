@@ -66,8 +66,8 @@ struct Warp {
     int operation; /* at which lanes have arrived */
     uint64_t value[2][LANES];
     double fragment[2][LANES][6]; /* of a and b: what tensor cores multiply */
-    int turn[LANES]; /* which of the two this lane uses next */
-    int order;       /* lanes run in the order first, first + order, ... */
+    int turn[LANES];              /* which of the two this lane uses next */
+    int order;                    /* lanes run in the order first, first + order, ... */
     Clock known;
     tick now, synced, start;
     const unsigned *flag; /* waits for it */
@@ -95,9 +95,13 @@ struct Space {
     uintptr_t base;
     size_t bytes;
     Word *word;
-    Reader *reader; /* of shared memory one a warp of the block, all words of one side by side; else two a word */
+    Reader *
+        reader; /* of shared memory one a warp of the block, all words of one side by side; else two a word */
     bool shared;
-    Reader &reader_of(uintptr_t i, unsigned j) const { return reader[shared ? j * (bytes / 4) + i : 2 * i + j]; }
+    Reader &reader_of(uintptr_t i, unsigned j) const
+    {
+        return reader[shared ? j * (bytes / 4) + i : 2 * i + j];
+    }
 };
 
 enum { WHOLE_BLOCK = -1 };
@@ -106,7 +110,7 @@ struct Block {
     int64_t number;
     std::vector<Warp *> warps;
     int live, waiting; /* warps that have not ended; that are at a barrier of the block */
-    long long first; /* what its first thread said */
+    long long first;   /* what its first thread said */
     int multiprocessor;
     Space space;           /* its shared memory, with red zones around */
     unsigned char *shared; /* first byte that the kernel owns */
@@ -137,8 +141,6 @@ extern Launch *launch;
 
 /* ---- simt_memory.cc ---- */
 void check(const void *p, size_t bytes, access kind, const void *where);
-void report(simt_kind kind, const void *p, const void *where, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
 bool known(const Warp *, const Lane *, unsigned warp, unsigned lane, tick t);
 Space *space_of(const void *p);
 /* Calls f(word) for the words of [p, p + bytes). */
@@ -151,7 +153,16 @@ template <typename F> void each_word(Space *s, const void *p, size_t bytes, F f)
 void mark_initialised(void *p, size_t bytes, bool initialised);
 void space_reserve(Space *, size_t bytes, bool shared);
 void space_reset(const Space *, size_t offset, size_t bytes, bool valid);
+/* Which array p is in, if any, for a finding. */
+void name_place(simt_finding *, const void *p);
+
+/* ---- simt_findings.cc ---- */
+void findings_begin(void);
+void report(simt_kind kind, const void *p, const void *where, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 std::string describe_thread(unsigned warp, unsigned lane);
+const char *operation_name(int operation);
+void report_deadlock(const std::vector<Block *> &blocks, int64_t waiting);
 
 /* ---- simt.cc ---- */
 [[noreturn]] void abandon(void); /* ends the launch from inside of a thread */

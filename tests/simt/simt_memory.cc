@@ -1,5 +1,4 @@
-/* simt_memory.cc - device and shared memory with their shadow: bounds, initialisation, races; the list of
- * findings.
+/* simt_memory.cc - device and shared memory with their shadow: bounds, initialisation, races.
  *
  * The __tsan_* functions at the end are what compilers call before each load and store under
  * -fsanitize=thread.
@@ -7,19 +6,15 @@
 #include "simt_internal.h"
 
 #include <algorithm>
-#include <dlfcn.h>
 #include <link.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 namespace simt
 {
 
 enum : size_t { DEVICE_BYTES = (size_t)1 << 30, RED_ZONE = 4096 };
-enum { EXIT_FINDINGS = 97, FINDINGS_KEPT = 200 };
 
 struct Array {
     std::string name;
@@ -27,18 +22,11 @@ struct Array {
     bool live;
 };
 
-struct Found {
-    simt_finding finding;
-    const void *where;
-};
-
 static Space device;
 static size_t device_top;
 static int device_live;
 static std::map<uintptr_t, Array> arrays; /* by address */
-static std::vector<Found> found;
 static uint64_t accesses;
-static bool stop_at_first; /* finding */
 
 Lane *current;
 uintptr_t stack_base = UINTPTR_MAX;
@@ -159,98 +147,23 @@ void mark_initialised(void *p, size_t bytes, bool initialised)
     }
 }
 
-/* ---- findings ---- */
+/* ---- names ---- */
 
-const char *simt_names[SIMT_KINDS] = {
-    "out of bounds", "uninitialised read", "race",       "copy under way", "never waited for",
-    "divergence",    "deadlock",           "misaligned", "wrong side",
-};
-
-[[noreturn]] static void print_and_exit(void)
+void name_place(simt_finding *f, const void *p)
 {
-    fflush(NULL);
-    simt_print(stderr, "simt: ");
-    _exit(EXIT_FINDINGS);
-}
-
-static int thread_number(const Lane *l)
-{
-    return l->warp->number * LANES + l->number;
-}
-
-void report(simt_kind kind, const void *p, const void *where, const char *format, ...)
-{
-    std::string kernel = launch ? launch->kernel : "";
-    for (Found &f : found)
-        if (f.finding.kind == kind && f.where == where && kernel == f.finding.kernel) {
-            f.finding.times++;
-            return;
-        }
-    if (found.size() >= FINDINGS_KEPT)
-        return;
-    Found f = {};
-    f.where = where;
-    f.finding.kind = kind;
-    f.finding.times = 1;
-    f.finding.block = current ? current->warp->block->number : -1;
-    f.finding.thread = current ? thread_number(current) : -1;
-    snprintf(f.finding.kernel, sizeof f.finding.kernel, "%s", kernel.c_str());
-
-    /* The nearest array that begins at or before p. */
     Space *s = p ? space_of(p) : NULL;
     if (s && s->shared) {
-        snprintf(f.finding.array, sizeof f.finding.array, "shared");
-        f.finding.offset = (const unsigned char *)p - current->warp->block->shared;
+        snprintf(f->array, sizeof f->array, "shared");
+        f->offset = (const unsigned char *)p - current->warp->block->shared;
     } else if (s) {
         auto a = arrays.upper_bound((uintptr_t)p);
         if (a != arrays.begin()) {
             --a;
-            snprintf(f.finding.array, sizeof f.finding.array, "%s%s", a->second.live ? "" : "freed ",
+            snprintf(f->array, sizeof f->array, "%s%s", a->second.live ? "" : "freed ",
                      a->second.name.c_str());
-            f.finding.offset = (int64_t)((uintptr_t)p - a->first);
+            f->offset = (int64_t)((uintptr_t)p - a->first);
         }
     }
-
-    char detail[160], place[96] = "", thread[64] = "", code[90] = "";
-    va_list list;
-    va_start(list, format);
-    vsnprintf(detail, sizeof detail, format, list);
-    va_end(list);
-    if (f.finding.array[0])
-        snprintf(place, sizeof place, ": %s + %lld", f.finding.array, (long long)f.finding.offset);
-    else if (p)
-        snprintf(place, sizeof place, ": %p", p);
-    if (current)
-        snprintf(thread, sizeof thread, ": block %lld thread %d", (long long)f.finding.block,
-                 f.finding.thread);
-    Dl_info info;
-    if (where && dladdr(where, &info) && info.dli_fbase) {
-        const char *slash = strrchr(info.dli_fname, '/');
-        snprintf(code, sizeof code, " (code %.60s+0x%zx)", slash ? slash + 1 : info.dli_fname,
-                 (size_t)((uintptr_t)where - (uintptr_t)info.dli_fbase));
-    }
-    snprintf(f.finding.text, sizeof f.finding.text, "%s: %s%s%s: %s%s", simt_names[kind],
-             kernel.empty() ? "host" : kernel.c_str(), thread, place, detail, code);
-    found.push_back(f);
-    if (stop_at_first)
-        print_and_exit();
-}
-
-std::string describe_thread(unsigned warp, unsigned lane)
-{
-    char text[96];
-    if (!current)
-        return "another thread";
-    const Block *own = current->warp->block;
-    for (const Warp *w : own->warps)
-        if (w->slot == warp) {
-            if (lane == MANY)
-                snprintf(text, sizeof text, "several lanes of warp %d", w->number);
-            else
-                snprintf(text, sizeof text, "thread %u", (unsigned)w->number * LANES + lane);
-            return text;
-        }
-    return "a thread of another block";
 }
 
 /* ---- accesses ---- */
@@ -433,18 +346,11 @@ using namespace simt;
 
 /* ---- the driver's side ---- */
 
-static void print_at_exit(void)
-{
-    if (!found.empty())
-        print_and_exit();
-}
-
 void *simt_alloc(const char *name, size_t bytes)
 {
     if (!device.bytes) {
         space_reserve(&device, DEVICE_BYTES, false);
-        stop_at_first = getenv("SIMT_STOP") != NULL;
-        atexit(print_at_exit);
+        findings_begin();
     }
     /* 16 past a multiple of 256: nobody may count on more than 16. */
     size_t at = (device_top + RED_ZONE + 255) / 256 * 256 + 16;
@@ -519,36 +425,6 @@ void simt_copy_out(void *to, const void *from, size_t bytes)
             return;
         }
     }
-}
-
-const char *simt_kind_name(simt_kind kind)
-{
-    return simt_names[kind];
-}
-
-int simt_findings(void)
-{
-    return (int)found.size();
-}
-
-const simt_finding *simt_finding_at(int i)
-{
-    return &found[(size_t)i].finding;
-}
-
-void simt_print(FILE *file, const char *prefix)
-{
-    for (const Found &f : found) {
-        fprintf(file, "%s%s", prefix, f.finding.text);
-        if (f.finding.times > 1)
-            fprintf(file, ", %lld times", (long long)f.finding.times);
-        fputc('\n', file);
-    }
-}
-
-void simt_forget(void)
-{
-    found.clear();
 }
 
 uint64_t simt_accesses(void)
