@@ -10,7 +10,7 @@ three="-e 's/^kernels: .*/kernels: [forward, backward, double_backward]/'"
 if [ "$TEST_ALL" ]; then
     all=$(echo $from/conv_*.yaml $from/batch_*.yaml $from/paired_*.yaml $from/staged_[gmsp]*.yaml $from/tiled_*.yaml $from/gemm_wide.yaml)
     all=$(echo "$all" | sed 's/[^ ]*\(compensated\|outputs\).yaml//g')
-    for types in "$bfloat16" "$float16" "$device" "$mixed" "$wide"; do
+    for types in "$bfloat16" "$float16" "$device" "$mixed" "$sum64"; do
         name=$(echo "$types" | sed 's/.*&_\([a-z0-9]*\).*/\1/')
         check_kernels "types_$name" "$types" "$all" sizes paths calls
     done
@@ -23,7 +23,7 @@ else
     check_kernels types_device "$device $three" $from/conv_32.yaml sizes paths calls
     check_kernels types_rows "$bfloat16 -e 's/^kernels: .*/kernels: [backward]/'" "$from/staged_parts.yaml \
         $from/staged_shared.yaml $from/gemm_wide.yaml $from/tiled_wide.yaml" sizes
-    check_kernels types_sums "$wide $three" "$from/conv_sums.yaml $from/conv_mixed.yaml $from/staged_graph.yaml \
+    check_kernels types_sums "$sum64 $three" "$from/conv_sums.yaml $from/conv_mixed.yaml $from/staged_graph.yaml \
         $from/paired_nodes.yaml" sizes calls
     check_kernels types_golden "$bfloat16 -e 's/^kernels: .*/kernels: [forward, backward]/'" \
         "tests/golden/g_mace_large_c32_graph.yaml tests/golden/g_mixed_modes.yaml" problems=tests/golden golden

@@ -41,7 +41,7 @@ int path_channels_g(const struct path_plan *e)
 
 bool path_weights_turned(const struct path_plan *e)
 {
-    return path_weight_step(e->path, e->b) < path_weight_step(e->path, e->g);
+    return e->contracted && path_weight_step(e->path, e->b) < path_weight_step(e->path, e->g);
 }
 
 int64_t path_weight_rows(const struct path_plan *e)

@@ -63,7 +63,7 @@ const char *gemm_refuses_path(const struct target *target, const struct demand *
 {
     (void)target;
     const struct path_plan *e = &d->plan->path[p->number];
-    if (!e->contracted || !p->weighted)
+    if (!e->contracted || e->g != SLOT_G || !p->weighted)
         return "no weights that connect channels";
     if (e->elementwise || e->pairs)
         return "channels of x and y are tied";
