@@ -410,7 +410,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
         real z_[142] = {0};
         CGTP_LOOP
         for (; done < end; done++) {
-            const stage_0 &at = ring.wait();
+            const stage_0 &at = ring.turn(done, count, lane, load);
             real x_s0[2], x_s1[6], x_s2[10], y_[16];
             cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2);
             cgtp_load_row<16>(y_, at.y_);
@@ -438,7 +438,6 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
             /* 14: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7); a C = form *
              * {K1_2, K1_3, K1_30, K1_5, K1_30, K1_3, K1_2} */
             uvu_1_2_3(x_s1, y_ + 4, at.w_p14 + lane * 2, z_ + 72);
-            ring.load_ahead(done, count, lane, load);
             /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C = form * {K1_5} */
             uvu_2_2_0(x_s2, y_ + 4, at.w_p2 + lane * 2, z_ + 86);
             /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form * {K2_7, K3_14, K2_7, K3_14, K2_7} */

@@ -171,7 +171,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
         real z_[22] = {0};
         CGTP_LOOP
         for (; done < end; done++) {
-            const stage_0 &at = ring.wait();
+            const stage_0 &at = ring.turn(done, count, lane, load);
             real x_s0[1], x_s1[1], x_s2[3], x_s3[3], y_[4];
             cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2, x_s3, at.x_s3);
             cgtp_load_row<4>(y_, at.y_);
@@ -189,7 +189,6 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
             uvu_0_1_1(x_s1, y_ + 1, at.w_p3[lane], z_ + 11);
             /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C = form * {K1_3} */
             uvu_1_1_0(x_s2, y_ + 1, at.w_p5[lane], z_ + 14);
-            ring.load_ahead(done, count, lane, load);
             /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form * {K1_2 x3} */
             uvu_1_1_1(x_s2, y_ + 1, at.w_p6[lane], z_ + 15);
             /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C = form * {K1_3} */

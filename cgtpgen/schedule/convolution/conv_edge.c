@@ -385,6 +385,16 @@ static void emit_carry(struct conv *c)
     line(c->o, "}");
 }
 
+/* Do copies for a later edge start in the middle of an edge's work, not at its beginning? Where memory is
+ * what a kernel waits for, as in forward with rows of float32 or float64, they start as early as they can. */
+static bool loads_later(const struct conv *c)
+{
+    bool short_rows = false;
+    for (int i = 0; i < c->w->form->inputs; i++)
+        short_rows |= operand_size(source_input(c->w, i)) == 2;
+    return own(c->w)->b_outputs || short_rows;
+}
+
 /* The path in the middle of an edge's work. */
 static int middle_path(const struct conv *c)
 {
@@ -416,7 +426,8 @@ void conv_edges(struct conv *c)
     const int middle = middle_path(c);
     line(c->o, "CGTP_LOOP");
     line(c->o, "for (; done < end; done++) {");
-    line(c->o, "const stage_%d &at = ring.wait();", c->label);
+    const bool later = loads_later(c);
+    line(c->o, "const stage_%d &at = ring.%s;", c->label, later ? "wait()" : "turn(done, count, lane, load)");
     if (!own(w)->orders && own(w)->a_outputs && !own(w)->reduces)
         line(c->o, "const int64_t edge = first + done;");
     emit_w_outputs(c);
@@ -426,7 +437,7 @@ void conv_edges(struct conv *c)
         const struct device_path path = conv_path(c, i);
         device_path_comment(&path);
         device_path_call(&path);
-        if (i == middle)
+        if (i == middle && later)
             emit_middle(c);
     }
     emit_carry(c);
