@@ -105,4 +105,5 @@ if [ "$kernels" ]; then
 fi
 [ ! "$generated" ] || tests/compile.sh "$quick" -std=c11 -D_POSIX_C_SOURCE=200809L -O0 -Wall -Wextra $SIMT_FLAGS $folders \
     $include -- $generated
-"$CXX" $SIMT_FLAGS $link -o "$output" $files -ldl -lm
+"$CXX" $SIMT_FLAGS $link -o "$output" $files -ldl -lm 2> "$objects/link" || # not every gold finds all libraries
+    "$CXX" $SIMT_FLAGS -o "$output" $files -ldl -lm
