@@ -9,14 +9,16 @@ A force step is energy and forces (of NequIP stress, too, which it always comput
 gradient, as calculators have them. A training step is the same and the gradients by all parameters of a loss of energy
 and forces. Float32. Times are medians of steps that are waited for; `kernels` is the sum of its kernels' times, so that
 the rest is the host's; `replayed` is the step as a CUDA graph, where it can be captured; memory is the peak of PyTorch's
-allocator. A contender whose own kernels do not run is an error. Every contender is a process of its own, made ready
-beside the others and measured alone.
+allocator. A contender whose own kernels do not run is an error. Every contender is a process of its own: all are made
+ready beside one another, which for most is compiling, by steps on eight atoms, and then measured one by one. The table is
+written anew after each, so that whoever stops this program has what was measured before.
 """
 import gc
 import os
 import re
 import subprocess
 import sys
+import threading
 import time
 
 sys.dont_write_bytecode = True
@@ -32,6 +34,7 @@ SIZES = {'mace': ((5, 5, 25), 128, 6.0), 'nequip': ((5, 5, 25), 64, 5.0)}
 if DEVICE == 'cpu':  # to try this program out
     SIZES = dict.fromkeys(SIZES, ((1, 1, 1), 8, 4.0))
 RUNS, SECONDS = 10, 1  # of a step, whichever comes first
+PATIENCE = 60  # seconds until those that are ready are measured while others are not
 COLUMNS = ['model', 'contender', 'step', 'ms', 'kernels ms', 'GB', 'replayed ms', 'difference']
 OWN = {'cgtpgen': 'forward_convolution', 'cuEquivariance': 'segmented_polynomial|uniform_1d|fused_tensor_product',
        'OpenEquivariance': r'forward\(.*ConvData'}
@@ -95,19 +98,19 @@ def nequip_peer(model, module, name, **more):
 
 CONTENDERS = {
     'mace': {
-        'cuEquivariance': mace_cueq,
         'cgtpgen': lambda model: generated('mace', model),
-        'cgtpgen, convolutions alone': lambda model: mace_convolutions(model, 'mace'),
+        'cuEquivariance': mace_cueq,
         'cgtpgen, the rest cuEquivariance': lambda model: mace_convolutions(mace_cueq(model), 'mace_ir'),
         'OpenEquivariance': mace_oeq,
+        'cgtpgen, convolutions alone': lambda model: mace_convolutions(model, 'mace'),
         'e3nn': lambda model: model,
     },
     'nequip': {
-        'e3nn': lambda model: model,
         'cgtpgen': lambda model: generated('nequip', model),
-        'cuEquivariance': lambda model: nequip_peer(model, '_tp_scatter_cueq', 'CuEquivarianceTensorProductScatter'),
         'OpenEquivariance': lambda model: nequip_peer(model, '_tp_scatter_oeq', 'OpenEquivarianceTensorProductScatter',
                                                       use_opaque=False),
+        'e3nn': lambda model: model,
+        'cuEquivariance': lambda model: nequip_peer(model, '_tp_scatter_cueq', 'CuEquivarianceTensorProductScatter'),
     },
 }
 
@@ -177,8 +180,8 @@ def measure(contender, step, *arguments):
     gc.collect()
     torch.cuda.empty_cache()
     try:
-        call()
-        results = [value.cpu() for value in call()]
+        for _ in range(3):
+            results = [value.cpu() for value in call()]
         if DEVICE == 'cpu':
             return [f'{median(call):.2f}', '-', '-'], results
         torch.cuda.reset_peak_memory_stats()
@@ -198,12 +201,17 @@ def measure(contender, step, *arguments):
 def contend(name, contender, into):
     """A process of one contender: makes it ready, says so, and measures when it is told to."""
     found = case(name)
-    inputs = {key: value.to(DEVICE) if isinstance(value, torch.Tensor) else value
-              for key, value in found.inputs(torch.float32).items()}
+    small = type(found)(packages.crystal(), found.channels, found.cutoff)
     model = CONTENDERS[name][contender](found.fresh(torch.float32, DEVICE)).to(torch.float32)
+    for step in force_step, training_step:  # what is compiled at the first call is compiled now
+        for _ in range(3):
+            step(small, model, moved(small.inputs(torch.float32)))
+    inputs = found.inputs(torch.float32)
+    wait()
     print('ready', flush=True)
     if not sys.stdin.readline():
         return  # who started it is no more
+    inputs = moved(inputs)
     print(f'# {name}: {len(found.atoms)} atoms, {len(found.receiver)} edges, {found.channels} channels, {contender}')
     if 'cgtpgen' in contender and DEVICE == 'cuda':
         prepare = swapping.layers(f'{name}_layers', [f'{name}0'], FOLDER)[0].prepare_graph
@@ -215,37 +223,79 @@ def contend(name, contender, into):
         columns, made = measure(contender, step, found, model, inputs)
         rows.append([name, contender, step.__name__.replace('_', ' '), *columns, '-'])
         results.append(made)
-        torch.save((rows, results), into)
+        keep((rows, results), into)
     if DEVICE == 'cuda':
         rows[0][-1] = captured(lambda: force_step(found, model, inputs))
-        torch.save((rows, results), into)
+        keep((rows, results), into)
+
+
+def moved(inputs):
+    return {key: value.to(DEVICE) if isinstance(value, torch.Tensor) else value for key, value in inputs.items()}
+
+
+def keep(value, into):
+    """The file is whole whenever this process is ended."""
+    torch.save(value, f'{into}.new')
+    os.replace(f'{into}.new', into)
+
+
+class Contender(threading.Thread):
+    """A process of a contender, and what it has printed."""
+
+    def __init__(self, name, contender, number):
+        super().__init__(daemon=True)
+        self.name, self.contender, self.into = name, contender, f'{FOLDER}/{name}.{number}'
+        self.ready, self.lines, self.start_time = None, [], time.monotonic()
+        if os.path.exists(self.into):
+            os.remove(self.into)
+        path = os.pathsep.join(filter(None, [name == 'mace' and os.environ.get('MODELS_MACE'), os.environ.get('PYTHONPATH')]))
+        self.process = subprocess.Popen(
+            [sys.executable, '-W', 'ignore', '-X', 'faulthandler', __file__, 'contend', name, contender, self.into],
+            env=os.environ | {'PYTHONPATH': path, 'OMP_NUM_THREADS': '1'}, text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE)
+        self.start()
+
+    def run(self):
+        for line in self.process.stdout:
+            if line == 'ready\n':
+                self.ready = time.monotonic() - self.start_time
+            else:
+                self.lines.append(line)
+
+    def waiting(self):
+        return self.ready is None and self.is_alive()
+
+    def measured(self):
+        """Its rows and results."""
+        if self.ready is not None:
+            self.process.stdin.write('go\n')
+            self.process.stdin.close()
+        self.join()
+        status = self.process.wait()
+        took = f'ready after {self.ready:.0f} s' if self.ready is not None else 'not ready'
+        print(f'# {time.strftime("%X")} {self.name}, {self.contender}: {took}, status {status}')
+        print(*self.lines, sep='', end='')
+        return zip(*torch.load(self.into, weights_only=False)) if os.path.exists(self.into) else []
 
 
 def run(names, table):
-    """Starts all contenders, then measures one by one. Those that are not ready yet have a core each for that."""
+    """Starts all contenders and measures one by one, once all are ready or PATIENCE is over: then those that are."""
     os.makedirs(FOLDER, exist_ok=True)
-    started = []
-    for name in names:
-        path = os.pathsep.join(filter(None, [name == 'mace' and os.environ.get('MODELS_MACE'), os.environ.get('PYTHONPATH')]))
-        for number, contender in enumerate(CONTENDERS[name]):
-            into = f'{FOLDER}/{name}.{number}'
-            if os.path.exists(into):
-                os.remove(into)
-            process = subprocess.Popen(
-                [sys.executable, '-W', 'ignore', '-X', 'faulthandler', __file__, 'contend', name, contender, into],
-                env=os.environ | {'PYTHONPATH': path, 'OMP_NUM_THREADS': '1'}, text=True, stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE)
-            started.append((process, name, contender, into))
+    left = [Contender(name, contender, n) for name in names for n, contender in enumerate(CONTENDERS[name])]
+    end = time.monotonic() + PATIENCE
+    while any(found.waiting() for found in left) and time.monotonic() < end:
+        time.sleep(0.2)
     rows, failures = [], 0
-    for process, name, contender, into in started:
-        ready = any(line == 'ready\n' for line in iter(process.stdout.readline, ''))
-        print(f'# {time.strftime("%X")}', process.communicate('go\n')[0] if ready else '', sep='\n', end='', flush=True)
-        if process.wait():
-            failures += 1
-            print(f'# {name}, {contender}: failed, status {process.returncode}', flush=True)
-        rows += zip(*torch.load(into, weights_only=False)) if os.path.exists(into) else []
+    while left:
+        found = next((found for found in left if not found.waiting()), None)
+        if not found:
+            time.sleep(0.2)
+            continue
+        left.remove(found)
+        rows += found.measured()
+        failures += found.process.returncode != 0
         lines = [row + [difference(row, results, rows)] for row, results in rows]
-        print(*['\t'.join(line) for line in lines if line[:2] == [name, contender]], sep='\n', flush=True)
+        print(*['\t'.join(line) for line in lines if line[:2] == [found.name, found.contender]], sep='\n', flush=True)
         if table:
             with open(table, 'w') as file:
                 file.writelines('\t'.join(line) + '\n' for line in [COLUMNS, *lines])
