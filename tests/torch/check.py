@@ -429,7 +429,7 @@ def check_slices():
     """rows: strided. Columns of wider tensors are read where they are, also by derivatives."""
     m = module('slices')
     layer, p = m.Convolution(), m.PRODUCT
-    graph = m.prepare_graph(torch.tensor([[0, 1, 2, 2, 0], [1, 0, 0, 3, 3]]), 4)
+    graph = m.prepare_graph(torch.tensor([[1, 2, 0, 2, 0], [0, 0, 1, 3, 3]]), 4)
     torch.manual_seed(0)
     wide = [torch.randn(rows, p.dim[slot] + 6, dtype=torch.float64) for rows, slot in ((4, 'x'), (5, 'y'), (5, 'w'))]
     sliced = [array[:, 2:-4] for array in wide]
