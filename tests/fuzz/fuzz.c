@@ -90,18 +90,18 @@ static void check_printed(const struct diag *diag, enum diag_format format)
 }
 
 #ifdef EMIT
-/* The end of the comment or literal that begins at p, or p. */
+/* The end of the comment or literal that begins at p, or of the slash that does not begin one. */
 static const char *skip_quoted(const char *p)
 {
-    if (p[0] == '/' && p[1] == '*') {
+    if (p[0] == '/' && p[1] != '*')
+        return p + 1;
+    if (p[0] == '/') {
         for (p += 2; p[0] && (p[0] != '*' || p[1] != '/'); p++) /* ASan's strstr looks at all that follows */
             ;
         if (!*p)
             fail("a comment without an end", p);
         return p + 2;
     }
-    if (*p != '"' && *p != '\'')
-        return p;
     const char *end = p + 1;
     while (*end && *end != '\n' && *end != *p)
         end += end[0] == '\\' && end[1] ? 2 : 1;
@@ -114,20 +114,21 @@ static const char *skip_quoted(const char *p)
 static void check_source(const char *s)
 {
     enum { DEPTH_MOST = 100 };
-    static const char opens[] = "([{", closes[] = ")]}";
+    static const char partner[] = {[')'] = '(', [']'] = '[', ['}'] = '{'};
     char open[DEPTH_MOST];
     int depth = 0;
-    for (const char *p = s, *next; *p; p = next) {
-        next = skip_quoted(p);
-        if (next > p)
+    for (const char *p = s; *p;) {
+        const char c = *p;
+        if (c == '/' || c == '"' || c == '\'') {
+            p = skip_quoted(p);
             continue;
-        next++;
-        if ((unsigned char)*p >= 0x7f || ((unsigned char)*p < 0x20 && *p != '\n'))
+        }
+        p++;
+        if ((unsigned char)c >= 0x7f || ((unsigned char)c < 0x20 && c != '\n'))
             fail("a character that no source has", s);
-        const char *bracket = strchr(closes, *p);
-        if (strchr(opens, *p) && depth < DEPTH_MOST)
-            open[depth++] = *p;
-        else if (bracket && (depth == 0 || open[--depth] != opens[bracket - closes]))
+        if ((c == '(' || c == '[' || c == '{') && depth < DEPTH_MOST)
+            open[depth++] = c;
+        else if ((c == ')' || c == ']' || c == '}') && (depth == 0 || open[--depth] != partner[(int)c]))
             fail("brackets that do not match", s);
     }
     if (depth)

@@ -11,7 +11,7 @@ FUZZ_DIR := $(BUILD)/fuzz
 FUZZ_CC := clang
 FUZZ_CFLAGS := -O2
 FUZZ_COMPILE = $(FUZZ_CC) $(STANDARD) -Icgtpgen $(FUZZ_CFLAGS) -gline-tables-only -fsanitize=address,undefined \
-    -fno-sanitize-recover=all -MMD -MP -MF $@.d -MT $@
+    -fno-sanitize-recover=all -fno-sanitize-coverage=trace-cmp -MMD -MP -MF $@.d -MT $@
 FUZZ_OBJECTS = $(patsubst cgtpgen/%.c,$(FUZZ_DIR)/obj/%.o,$(filter $(1),$(SOURCES)))
 
 # What they begin with: specs, right and wrong; right ones where they are to be emitted. Cut to a few hundred bytes:
@@ -26,7 +26,7 @@ FUZZ_OPTIONS := -rss_limit_mb=1024 -timeout=100 $(FUZZ_SEED:%=-seed=%) -print_fi
 
 $(FUZZ_DIR)/obj/%.o: cgtpgen/%.c
 	@mkdir -p $(@D)
-	$(Q)$(FUZZ_COMPILE) -fsanitize=fuzzer-no-link -fno-sanitize-coverage=trace-cmp -c -o $@ $<
+	$(Q)$(FUZZ_COMPILE) -fsanitize=fuzzer-no-link -c -o $@ $<
 $(FUZZ_DIR)/reader: tests/fuzz/fuzz.c \
     $(call FUZZ_OBJECTS,$(foreach layer,util algebra spec problem form,cgtpgen/$(layer)/%))
 	$(Q)$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) -lyaml
