@@ -43,4 +43,7 @@ coverage:
 	            --print=paths,nnz,weights,plan,cost,json -o $(COVERAGE)/generated "$$s" > /dev/null 2>&1 || [ $$? = 1 ] || \
 	            exit 1; \
 	    done; done
+	$(Q)for s in tests/simt/specs/*.yaml; do \
+	    $(COVERAGE)/cgtpgen --backend=cuda --emit=tune -Wno-all -o $(COVERAGE)/generated "$$s" > /dev/null || exit 1; \
+	done
 	$(Q)$(PYTHON) tests/coverage.py $(COVERAGE)/obj 99 97 $(COVERAGE)/missed

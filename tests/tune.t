@@ -165,4 +165,31 @@ equal(set(tuned.found(r'stage_\d+ ring\[(\d+)\]')), {'2'}, 'and they are emitted
 equal(Generated(knobs, backend='c').code(), Generated(backend='c').code(),
       'knobs of a GPU leave the C backend alone')
 equal(free.code(), Generated('{sm_90: {}}').code(), 'no knob, no change')
+
+
+def tuner(knobs):
+    """The program of --emit=tune for sm_90: the lines of knobs that it writes besides its own, and the knobs of each
+    alternative of the backward kernel, alone and with the kernel's."""
+    with tempfile.TemporaryDirectory() as folder:
+        spec = SPEC + f'index: {GRAPH}\nkernels: [forward, backward]\ntune: {knobs}\n'
+        subprocess.run([GENERATOR, '--backend=cuda', '--emit=tune', '-o', folder, '-'], input=spec, text=True, check=True)
+        with open(folder + '/tuned.tune.c') as file:
+            program = file.read()
+        own = []
+        for name in sorted(os.listdir(folder)):
+            if name.startswith('tuned_backward.tune'):
+                with open(f'{folder}/{name}') as file:
+                    own += re.findall(r'cgtp_tune_backward_\d+ = \{\n    "(.*)",\n    "(.*)",', file.read())
+    return re.findall(r'^ +(?:&test, "sm_90", )?"( .*)\\n"', program, re.M), own
+
+
+lines, own = tuner('{sm_90: {warps: 8, backward: {stages: 3, keep: 1}}, sm_80: {stages: 2, forward: {warps: 8}}, '
+                   'sm_100: {channels: 1}}')
+equal(lines, ['    warps: 8', '  sm_80:', '    stages: 2', '    forward: {warps: 8}', '  sm_100:', '    channels: 1'],
+      "a tuner writes other devices' knobs as they were, and those of all kernels")
+equal([whole for _, whole in own],
+      [', '.join([knob for knob in ('stages: 3', 'keep: 1') if knob.split(':')[0] + ':' not in knobs] + [knobs])
+       for knobs, _ in own], "and with an alternative's knobs the kernel's own that it has not")
+ok(len(own) > 10 and any('stages' in knobs for knobs, _ in own) and any('stages' not in knobs for knobs, _ in own),
+   'of alternatives with and without such knobs')
 done()

@@ -222,6 +222,15 @@ static void scratch_of_loops(void **state)
     l->t_at = l->p_at + 1;
     expect(all, "loops: areas of the scratch overlap");
     l = own_plan("loops", &backend_c, mixed, 0, &all);
+    l->sum_at = l->sums_length - 1;
+    expect(all, "loops: areas of the scratch overlap");
+    l = own_plan("loops", &backend_c, mixed, 0, &all);
+    l->t_at = l->sum_at - 1;
+    expect(all, "loops: areas of the scratch overlap");
+    l = own_plan("loops", &backend_c, mixed, 0, &all);
+    l->scratch = l->p_at - 1;
+    expect(all, "loops: areas of the scratch overlap");
+    l = own_plan("loops", &backend_c, mixed, 0, &all);
     l->staging[0] = STAGE_ROW;
     l->brought_at[0] = l->temporary_at;
     expect(all, "loops: the copy of x goes beyond the scratch");
@@ -280,6 +289,12 @@ static void rules_of_the_convolution(void **state)
     assert_int_equal(g->set[1].like, 0);
     g->set[1].path[0] = g->set[1].path[1];
     expect(all, "path set 1 has not the loop of path set 0");
+    for (int field = 0; field < 3; field++) {
+        g = own_plan("convolution", &backend_cuda, alike, 0, &all);
+        int *of[] = {&g->set[1].paths, &g->set[1].channels, &g->set[1].mul};
+        --*of[field];
+        expect(all, "path set 1 has not the loop of path set 0");
+    }
 }
 
 static struct batch *new_batch(const struct schedules **all)
@@ -369,6 +384,12 @@ static void rules_of_staged_weights(void **state)
     g = new_staged(1, &all);
     g->part->pass[BY_ROWS][0].warp = g->warps;
     expect(all, arena_printf(&arena, "staged: rows of segment 0: lane 32 of warp %d", g->warps));
+    g = new_staged(1, &all);
+    g->part->pass[BY_ROWS][0].lanes = STAGED_LANES + 1;
+    expect(all, "staged: rows of segment 0: lane 33 of warp 0");
+    g = new_staged(0, &all);
+    g->part->pass[BY_COLUMNS][0].first = 1;
+    expect(all, "staged: columns of segment 0: channels 1 to 33 of 0 to 32");
     g = new_staged(0, &all);
     g->part->pass[BY_COLUMNS][0].lanes--;
     expect(all, "staged: columns of segment 0: channels 0 to 31 of 0 to 32");
@@ -419,6 +440,9 @@ static void rules_of_staged_parts(void **state)
     g->part[0].from = 4;
     expect(all, "staged: part 0: begins 4 elements after element 0");
     g = new_parts(&all);
+    g->part[0].base = 1;
+    expect(all, "staged: part 0: begins 0 elements after element 1");
+    g = new_parts(&all);
     g->whole.pass[BY_ROWS][1].first++;
     expect(all, "staged: rows of segment 0: channel 33 comes after 32");
     g = new_parts(&all);
@@ -461,6 +485,9 @@ static void rules_of_tiled_items(void **state)
     struct tiled *g = new_tiled(&all);
     g->stages = 3;
     expect(all, "tiled: a ring of 3 stages for 2 pieces");
+    g = new_tiled(&all);
+    g->stages = 0;
+    expect(all, "tiled: a ring of 0 stages for 2 pieces");
     g = new_tiled(&all);
     g->block->field[0].at = 8;
     expect(all, "tiled: shared memory: ");
@@ -557,6 +584,9 @@ static void rules_of_paired_items(void **state)
     struct paired *g = new_paired(&all);
     g->set[0].first = 8;
     expect(all, "paired: path set 0: path 0 from channel 8 on, after 0");
+    g = new_paired(&all);
+    g->set[0].mul++;
+    expect(all, "paired: path set 0: path 0 from channel 0 on, after 0");
     g = new_paired(&all);
     g->set[0].lanes--;
     expect(all, "paired: path 1: 39 channels of 40");

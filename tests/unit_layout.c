@@ -88,6 +88,11 @@ static void mistakes_are_reported(void **state)
     expect(state, 2, 96, 4, "small.count: bytes 96 to 100 of 96");
     expect(state, 1, 44, 40, "small.sums: at byte 44, not a multiple of 8");
     expect(state, 0, -4, 40, "small.x: bytes -4 to 36 of 96");
+    expect(state, 0, 4, -4, "small.x: bytes 4 to 0 of 96");
+    struct layout coarse = small(*state);
+    coarse.align = 4; /* where elements of 8 bytes are not aligned */
+    assert_string_equal(layout_check(*state, &coarse), "small.sums: at byte 40, not a multiple of 8");
+    expect(state, 0, 56, 40, "small.sums: overlaps x");
     struct arena *a = *state;
     struct layout inner = small(a), outer = {.name = "outer", .align = 1};
     layout_nest(a, &outer, "in", &inner, 0, NULL);
@@ -118,6 +123,25 @@ static void printed_as_a_struct(void **state)
         "\"as planned\");\n\n");
 }
 
+/* Neither a note nor more alignment than the compiler's; fields of two types that have one owner. */
+static void printed_plainly(void **state)
+{
+    static const char owner[] = "by item";
+    struct text text = {.arena = *state};
+    struct out o = {.text = &text};
+    struct layout l = {.name = "counts", .align = 1};
+    layout_add(*state, &l, "n", "int", 4, 4, 2, owner);
+    layout_add(*state, &l, "total", "double", 8, 8, 0, owner);
+    layout_print(&o, &l);
+    assert_string_equal(text_string(&text),
+                        "struct counts {\n"
+                        "    int n[2]; /* by item */\n"
+                        "    double total; /* by item */\n"
+                        "};\n"
+                        "static_assert(sizeof(counts) == 16 && offsetof(counts, total) == 8, "
+                        "\"as planned\");\n\n");
+}
+
 static void lines_are_indented(void **state)
 {
     struct text text = {.arena = *state};
@@ -128,9 +152,16 @@ static void lines_are_indented(void **state)
     line(&o, "f(i);");
     line(&o, "} /* %s */", plural(*state, 1, "path"));
     line(&o, "/* %s */", plural(*state, 2, "path"));
+    line(&o, "else");
+    line(&o, "format(1);");
+    line(&o, "iffy(2)");
+    line(&o, "/* */ a = b /* c */ + d;");
+    line(&o, "%s", "");
+    line(&o, "}");
     assert_string_equal(text_string(&text),
                         "for (int i = 0; i < 3; i++) {\n    if (i)\n        while (next())\n"
-                        "            f(i);\n} /* 1 path */\n/* 2 paths */\n");
+                        "            f(i);\n} /* 1 path */\n/* 2 paths */\n"
+                        "else\n    format(1);\niffy(2)\n/* */ a = b /* c */ + d;\n\n}\n");
 }
 
 static void long_lines_are_wrapped(void **state)
@@ -152,6 +183,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sizes_stop, set_up, tear_down),
         cmocka_unit_test_setup_teardown(mistakes_are_reported, set_up, tear_down),
         cmocka_unit_test_setup_teardown(printed_as_a_struct, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(printed_plainly, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lines_are_indented, set_up, tear_down),
         cmocka_unit_test_setup_teardown(long_lines_are_wrapped, set_up, tear_down),
     };

@@ -254,7 +254,7 @@ void print_form(struct text *out, const struct form *form)
                 text_printf(out, t ? " + " : " ");
                 form_term_print(out, k, &k->output[o].term[t]);
             }
-            text_printf(out, "%s\n", k->output[o].terms ? "" : " 0");
+            text_puts(out, "\n");
         }
     }
 }

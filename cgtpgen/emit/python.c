@@ -50,8 +50,6 @@ static void kernel_arrays(struct text *out, const struct kernel_form *f)
 {
     struct arena *a = out->arena;
     struct emit_list l = emit_list_open(out, "                inputs={");
-    if (!f->inputs)
-        text_puts(out, "},\n");
     for (int i = 0; i < f->inputs; i++)
         entry(&l, f->input[i].name,
               arena_printf(a, "\"%s%c\"", f->input[i].tangent ? "d " : "", slot_word[f->input[i].slot]),
@@ -64,8 +62,6 @@ static void kernel_arrays(struct text *out, const struct kernel_form *f)
     for (int o = 0; o < f->outputs; o++) {
         const struct form_output *q = &f->output[o];
         l = emit_list_open(out, arena_printf(a, "                    \"%s\": [", q->name));
-        if (!q->terms)
-            text_puts(out, "],\n");
         for (int t = 0; t < q->terms; t++) {
             struct text term = {.arena = a};
             form_term_print(&term, f, &q->term[t]);

@@ -228,7 +228,7 @@ static void outputs(struct page *p, const struct schedule *s)
             form_term_print(&terms, s->demand->kernel->form, &f->term[t]);
         }
         put(p, "<li><code>%s =%s</code> <span class=\"soft\">leaves by: %s%s</span></li>\n",
-            page_escaped(p->arena, f->name), f->terms ? page_escaped(p->arena, text_string(&terms)) : " 0",
+            page_escaped(p->arena, f->name), page_escaped(p->arena, text_string(&terms)),
             route_facts[s->route[o].kind].words, s->route[o].compensated ? ", compensated" : "");
     }
     put(p, "</ul>\n");

@@ -70,8 +70,8 @@ static void paths(struct text *out, const struct plan *plan, const int *number)
 
 static void output(struct text *out, const struct kernel_form *f, const struct form_output *o)
 {
-    text_printf(out, "        {\"%s\", %s, %d, ", o->name, slot_constant[o->slot], o->terms);
-    text_printf(out, o->terms ? "(const cgtp_selftest_term[]){\n" : "NULL},\n");
+    text_printf(out, "        {\"%s\", %s, %d, (const cgtp_selftest_term[]){\n", o->name,
+                slot_constant[o->slot], o->terms);
     for (int t = 0; t < o->terms; t++) {
         const int *a = o->term[t].argument;
         text_printf(out, "            {%s, {%d, %d, %d, %d}}, /* ", slot_constant[o->term[t].target],
@@ -79,7 +79,7 @@ static void output(struct text *out, const struct kernel_form *f, const struct f
         form_term_print(out, f, &o->term[t]);
         text_printf(out, " */\n");
     }
-    text_printf(out, o->terms ? "        }},\n" : "");
+    text_printf(out, "        }},\n");
 }
 
 static void kernels(struct text *out, const struct plan *plan)
@@ -91,12 +91,11 @@ static void kernels(struct text *out, const struct plan *plan)
         "static const cgtp_selftest_kernel kernels[] = {\n");
     for (int k = 0; k < plan->kernels; k++) {
         const struct kernel_form *f = plan->kernel[k].form;
-        text_printf(out, "    {\"%s\", %d, ", f->name, f->inputs);
-        text_printf(out, f->inputs ? "(const cgtp_argument[]){\n" : "NULL, ");
+        text_printf(out, "    {\"%s\", %d, (const cgtp_argument[]){\n", f->name, f->inputs);
         for (int i = 0; i < f->inputs; i++)
             text_printf(out, "        {\"%s\", %s, %d},\n", f->input[i].name, slot_constant[f->input[i].slot],
                         f->input[i].tangent);
-        text_printf(out, "%s%d, (const cgtp_selftest_output[]){\n", f->inputs ? "     }, " : "", f->outputs);
+        text_printf(out, "     }, %d, (const cgtp_selftest_output[]){\n", f->outputs);
         for (int o = 0; o < f->outputs; o++)
             output(out, f, &f->output[o]);
         text_printf(out, "     }},\n");

@@ -323,7 +323,7 @@ static struct draft spelled(struct arena *a, const struct spec_kernel *k, bool w
         const struct spec_output *s = &k->output[o];
         if (input_named(&d, s->name) >= 0)
             diag_report(diag, DIAG_NAME_TAKEN, s->pos, "output '%s' has the name of an argument", s->name);
-        struct form_output *out = add_output(&d, s->name, s->terms ? s->term[0].target : SLOT_G, s->terms);
+        struct form_output *out = add_output(&d, s->name, s->term[0].target, s->terms);
         for (int t = 0; t < s->terms; t++)
             add_term(&d, out, &s->term[t], weights, diag);
     }

@@ -106,7 +106,7 @@ static const char *type_of(const struct layout_field *f)
 
 static bool declared_together(const struct layout_field *f, const struct layout_field *g)
 {
-    return f->owner && f->owner == g->owner && type_of(f) && strcmp(type_of(f), type_of(g)) == 0;
+    return f->owner && f->owner == g->owner && strcmp(type_of(f), type_of(g)) == 0;
 }
 
 /* Does the compiler, unasked, put a field elsewhere? It aligns elements of basic types to their size. */

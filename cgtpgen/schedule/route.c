@@ -1,6 +1,8 @@
 /* route.c - see route.h. */
 #include "schedule/route.h"
 
+#include <assert.h>
+
 const struct route_facts route_facts[ROUTE_KINDS] = {
     [ROUTE_ITEM] = {"row of the item", .deterministic = true},
     [ROUTE_OWNED_ROW] = {"row of one owner", .deterministic = true, .invariant = true, .keeps = true,
@@ -31,6 +33,21 @@ bool route_choose(const struct spec *spec, enum index_kind index, int n, const e
         return true;
     }
     return false;
+}
+
+struct route route_owned(const struct spec *spec, enum index_kind index)
+{
+    static const enum route_kind of[INDEX_COUNT] = {
+        [INDEX_ITEM] = ROUTE_ITEM,
+        [INDEX_SENDER] = ROUTE_OWNED_ROW,
+        [INDEX_RECEIVER] = ROUTE_OWNED_ROW,
+        [INDEX_SHARED] = ROUTE_PARTS,
+    };
+    struct route route;
+    bool serves = route_choose(spec, index, 1, &of[index], &route);
+    assert(serves);
+    (void)serves;
+    return route;
 }
 
 bool route_keeps(const struct route *route)

@@ -42,6 +42,10 @@ extern const struct route_facts route_facts[ROUTE_KINDS];
 bool route_choose(const struct spec *, enum index_kind, int n, const enum route_kind *offered,
                   struct route *);
 
+/* The way of an output whose rows have one worker each, or a partial row of each worker's where all items
+ * share it: it does what any spec asks. */
+struct route route_owned(const struct spec *, enum index_kind);
+
 /* Do sums keep what plain ones lose? */
 bool route_keeps(const struct route *);
 

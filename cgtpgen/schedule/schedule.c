@@ -63,7 +63,7 @@ int knob_value(const struct schedule *s, enum knob knob)
 bool leaves_weights(const struct form_output *o, const struct demand *first, const struct path *q)
 {
     return o->slot == SLOT_W && first->plan->problem->spec->index[SLOT_W] != INDEX_SHARED && q->weighted &&
-           q->weight_numel && (o->terms == 0 || first->variant_of[q->number] < 0);
+           q->weight_numel && first->variant_of[q->number] < 0;
 }
 
 void kernel_reads_graph(const struct kernel_schedule *k, bool *receiver_row, bool *by_sender)

@@ -53,8 +53,6 @@ const char *gemm_refuses(const struct target *target, const struct demand *d)
             return "weights not of all items";
         if (q->slot != SLOT_W && q->index == INDEX_SHARED)
             return "shared rows that are no weights";
-        if (q->index == INDEX_SHARED && q->output && q->dim == 0)
-            return "sums without elements";
     }
     return NULL;
 }
@@ -418,14 +416,10 @@ static double cost_of(struct gemm *g)
 
 static const char *choose_routes(struct arena *a, struct schedule *s)
 {
-    static const enum route_kind own_row = ROUTE_ITEM, parts = ROUTE_PARTS;
     s->route = NEW_ARRAY(a, struct route, s->demand->outputs + 1);
     for (int o = 0; o < s->demand->outputs; o++) {
-        const struct operand *q = demand_operand(s->demand, o);
-        const bool row = q->index == INDEX_ITEM;
-        if (!route_choose(s->demand->plan->problem->spec, q->index, 1, row ? &own_row : &parts,
-                          &s->route[o]) ||
-            route_keeps(&s->route[o]))
+        s->route[o] = route_owned(s->demand->plan->problem->spec, demand_operand(s->demand, o)->index);
+        if (route_keeps(&s->route[o]))
             return "no way to sum as the spec asks";
     }
     return NULL;

@@ -67,18 +67,9 @@ static const char *plan(struct arena *a, struct schedule *s)
     const struct spec *spec = d->plan->problem->spec;
     struct general *own = NEW(a, struct general);
     own->scratch = item_scratch(d, NULL);
-    static const enum route_kind offered[INDEX_COUNT] = {
-        [INDEX_ITEM] = ROUTE_ITEM,
-        [INDEX_SENDER] = ROUTE_OWNED_ROW,
-        [INDEX_RECEIVER] = ROUTE_OWNED_ROW,
-        [INDEX_SHARED] = ROUTE_PARTS,
-    };
     s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
-    for (int o = 0; o < d->outputs; o++) {
-        enum index_kind index = spec->index[demand_output(d, o)->slot];
-        if (!route_choose(spec, index, 1, &offered[index], &s->route[o]))
-            return "no way to sum as the spec asks";
-    }
+    for (int o = 0; o < d->outputs; o++)
+        s->route[o] = route_owned(spec, demand_operand(d, o)->index);
     s->own = own;
     s->operations = demand_operations(d);
     s->cost = cost_of(d, operations_flops(s->operations));

@@ -212,21 +212,12 @@ static void lay_out_scratch(struct arena *a, const struct schedule *s, struct lo
 
 const char *loops_plan(struct arena *a, struct schedule *s)
 {
-    static const enum route_kind offered[INDEX_COUNT] = {
-        [INDEX_ITEM] = ROUTE_ITEM,
-        [INDEX_SENDER] = ROUTE_OWNED_ROW,
-        [INDEX_RECEIVER] = ROUTE_OWNED_ROW,
-        [INDEX_SHARED] = ROUTE_PARTS,
-    };
     const struct demand *d = s->demand;
     const struct spec *spec = d->plan->problem->spec;
     struct loops *l = NEW(a, struct loops);
     s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
-    for (int o = 0; o < d->outputs; o++) {
-        enum index_kind index = spec->index[demand_output(d, o)->slot];
-        if (!route_choose(spec, index, 1, &offered[index], &s->route[o]))
-            return "no way to sum as the spec asks";
-    }
+    for (int o = 0; o < d->outputs; o++)
+        s->route[o] = route_owned(spec, demand_operand(d, o)->index);
     find_transposed(a, d, l);
     find_staging(a, d, l);
     lay_out_scratch(a, s, l);

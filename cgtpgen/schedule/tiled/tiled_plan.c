@@ -22,8 +22,6 @@ const char *tiled_refuses(const struct target *target, const struct demand *d)
             return "rows of nodes";
         if (q->index == INDEX_SHARED && q->slot != SLOT_W)
             return "shared rows that are no weights";
-        if (q->index == INDEX_SHARED && q->output && q->dim == 0)
-            return "sums without elements";
     }
     return NULL;
 }
@@ -346,13 +344,10 @@ static double cost_of(struct tiled *g, const struct operations *op)
 
 static const char *choose_routes(struct arena *a, struct schedule *s)
 {
-    static const enum route_kind own_row = ROUTE_ITEM, parts = ROUTE_PARTS;
     s->route = NEW_ARRAY(a, struct route, s->demand->outputs + 1);
     for (int o = 0; o < s->demand->outputs; o++) {
-        const struct operand *q = demand_operand(s->demand, o);
-        if (!route_choose(s->demand->plan->problem->spec, q->index, 1, tiled_is_row(q) ? &own_row : &parts,
-                          &s->route[o]) ||
-            route_keeps(&s->route[o]))
+        s->route[o] = route_owned(s->demand->plan->problem->spec, demand_operand(s->demand, o)->index);
+        if (route_keeps(&s->route[o]))
             return "no way to sum as the spec asks";
     }
     return NULL;
