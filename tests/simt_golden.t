@@ -108,6 +108,8 @@ else
         tests/simt/specs/conv_alike.yaml sizes
     check_kernels sample_joined "sed -e 's/share: 2, table: 2/share: 3/' -e 's/^kernels: .*/kernels: [forward]/'" \
         tests/simt/specs/conv_alike.yaml sizes
+    check_kernels sample_together "sed -e 's/^kernels: .*/kernels: [double_backward]/'" \
+        tests/simt/specs/conv_together.yaml sizes paths
     check_kernels sample_high cat tests/simt/specs/conv_high.yaml paths
     check_kernels sample_batches "sed $three" "$batches" sizes paths
     check_kernels sample_staged "sed $three" \

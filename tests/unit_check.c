@@ -51,6 +51,12 @@ static const char alike[] =
     "index: {x: sender, y: item, w: item, z: receiver}\nkernels: [forward]\ntune: {sm_90: {share: 2, code: "
     "8}}\n";
 
+/* Paths that are computed together. */
+static const char together[] = "cgtp: 1\nname: t\nirreps: {x: 32x1o, y: 1x1o, z: 32x0e + 32x1e + 32x2e}\n"
+                               "instructions: [[0, 0, 0, uvu], [0, 0, 1, uvu], [0, 0, 2, uvu]]\n"
+                               "index: {x: sender, y: item, w: item, z: receiver}\nkernels: [forward]\n"
+                               "tune: {sm_90: {together: 2}}\n";
+
 /* Items without a graph: two of three paths lead into one segment of z. */
 static const char batch[] = "cgtp: 1\nname: t\nirreps: {x: 32x0e, y: 1x0e + 1x1o, z: 32x0e + 32x1o}\n"
                             "instructions: [[0, 0, 0, uvu], [0, 1, 1, uvu], [0, 0, 0, uvu]]\n"
@@ -295,6 +301,11 @@ static void rules_of_the_convolution(void **state)
         --*of[field];
         expect(all, "path set 1 has not the loop of path set 0");
     }
+    g = own_plan("convolution", &backend_cuda, together, 0, &all);
+    assert_int_equal(g->first[2], 0);
+    g->set[0].path[0] = 1;
+    g->set[0].path[1] = 0;
+    expect(all, "path 0 is not computed where path 1 is");
 }
 
 static struct batch *new_batch(const struct schedules **all)

@@ -240,7 +240,8 @@ static int mapped(const struct copy *m, int value)
 static bool joins(const struct code *c, int value, bool item)
 {
     const struct code_node *n = &c->node[code_number(value)];
-    return n->uses == 1 && n->op != CODE_LOAD && n->op != CODE_CONSTANT && n->item == item;
+    return n->uses == 1 && n->op != CODE_LOAD && n->op != CODE_CONSTANT && n->letter != CODE_KEPT &&
+           n->item == item;
 }
 
 /* chain + value */
@@ -351,7 +352,7 @@ bool *code_named(struct arena *a, const struct code *c)
     bool *named = NEW_ARRAY(a, bool, c->nodes + 1);
     for (int i = 0; i < c->nodes; i++) {
         const struct code_node *n = &c->node[i];
-        named[i] = n->uses > 1;
+        named[i] |= n->uses > 1 || n->letter == CODE_KEPT;
         if (is_leaf(n) || !n->uses)
             continue;
         int operand[] = {n->a, n->op == CODE_ADD ? 0 : n->b, n->op == CODE_MUL ? 0 : n->c};

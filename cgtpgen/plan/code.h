@@ -1,4 +1,5 @@
-/* code.h - the arithmetic of one path for one channel, as a DAG of operations in static single assignment.
+/* code.h - the arithmetic of one path, or of several that read one x and one y, for one channel, as a DAG of
+ * operations in static single assignment.
  *
  * A value is an int: 0 is the number zero, n + 1 is what node n computes and -(n + 1) its negative. Signs
  * belong to uses, so that x and -x are computed once and a negation costs nothing where it meets an addition.
@@ -18,12 +19,16 @@ enum code_op {
     CODE_FMA       /* c + a * b */
 };
 
+/* The letter of a partial sum that is computed for itself, where it stands, so that its terms are needed no
+ * longer. */
+enum { CODE_KEPT = 'k' };
+
 struct code_node {
     enum code_op op : 8;
-    bool item;             /* the same for all channels: made of A and of constants only */
-    char letter;           /* what it is named by: u, r and l of a recipe, v, q, f; 0: a passing value */
-    int a, b, c;           /* values, but for loads and constants */
-    int uses;              /* by nodes and results that are needed; 0: not needed itself */
+    bool item;   /* the same for all channels: made of A and of constants only */
+    char letter; /* what it is named by: u, r and l of a recipe, v, q, f, CODE_KEPT; 0: a passing value */
+    int a, b, c; /* values, but for loads and constants */
+    int uses;    /* by nodes and results that are needed; 0: not needed itself */
     int number, component; /* of the letter */
     int next;              /* while it is built: the value that follows in its list of the table; 0: none */
 };
@@ -48,6 +53,8 @@ struct operations {
 struct code {
     struct arena *arena; /* which it is in: a scratch arena while it is built */
     const struct recipe *recipe;
+    int matrices; /* of several paths: as many as these are; 0: of one, whose matrix the caller knows */
+    const struct matrix **matrix;
     int nodes, capacity;
     struct code_node *node;
     int constants, constant_capacity;
@@ -117,5 +124,11 @@ struct code *code_mutate(const struct code *, struct mutation *);
 /* The recipe by the matrix. tied: A has the channels of B. blind: what outputs hold cannot be read, only
  * added to. Works in the arena's scratch. */
 struct code *code_lower(struct arena *, const struct recipe *, const struct matrix *, bool tied, bool blind);
+
+/* ---- and of several paths (outer.c) ---- */
+
+/* The recipe of paths that have A and B in common (recipe_repeat), by their matrices, none of which is
+ * scaled. Works in the arena's scratch. */
+struct code *code_lower_outer(struct arena *, const struct recipe *, int n, const struct matrix *const *);
 
 #endif

@@ -25,4 +25,8 @@ const struct recipe *codes_recipe(struct codes *, const struct recipe *);
 const struct code *codes_lower(struct codes *, const struct recipe *, const struct matrix *, bool tied,
                                bool blind);
 
+/* See code_lower_outer; the same. */
+const struct code *codes_lower_outer(struct codes *, const struct recipe *, int n,
+                                     const struct matrix *const *);
+
 #endif

@@ -233,8 +233,19 @@ const struct code *demand_code_of(const struct demand *d, int path, int n)
     const struct recipe **r = &d->repeated[variant * DEMAND_TOGETHER + n - 1];
     if (!*r)
         *r = n == 1 ? d->variant[variant].product
-                    : codes_recipe(d->codes, recipe_repeat(d->codes->arena, d->variant[variant].product, n));
+                    : codes_recipe(d->codes,
+                                   recipe_repeat(d->codes->arena, d->variant[variant].product, n, false));
     return code_of(d, *r, &d->plan->path[path]);
+}
+
+const struct code *demand_code_outer(const struct demand *d, const int *path, int n)
+{
+    const struct matrix **matrix = NEW_ARRAY(d->codes->arena, const struct matrix *, n);
+    const struct recipe *r = d->variant[d->variant_of[path[0]]].product;
+    for (int i = 0; i < n; i++)
+        matrix[i] = d->plan->path[path[i]].matrix;
+    return codes_lower_outer(d->codes, codes_recipe(d->codes, recipe_repeat(d->codes->arena, r, n, true)), n,
+                             matrix);
 }
 
 struct operations demand_operations(const struct demand *d)

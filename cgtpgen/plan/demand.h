@@ -71,6 +71,10 @@ struct path_code demand_code(const struct demand *, int path);
  * segment of A, of other segments of B and of z, where channels are tied. */
 const struct code *demand_code_of(const struct demand *, int path, int n);
 
+/* The code of n paths of one variant that read the same segments of A and of B, of different l3: their outer
+ * product first (outer.c). */
+const struct code *demand_code_outer(const struct demand *, const int *path, int n);
+
 /* Per item, by its codes. */
 struct operations demand_operations(const struct demand *);
 double demand_flops(const struct demand *);

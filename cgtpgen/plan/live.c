@@ -237,10 +237,28 @@ static int row_value(const struct reading *r, const struct code_node *load)
 static bool accumulates(const struct reading *r, int operand, int to)
 {
     const struct code_node *n = operand ? &r->code->node[code_number(operand)] : NULL;
+    if (n && n->letter == CODE_KEPT)
+        return r->value[code_number(operand)] == to;
     if (n && n->op != CODE_LOAD && n->op != CODE_CONSTANT && n->op != CODE_MUL &&
         !r->named[code_number(operand)])
         return accumulates(r, n->c, to);
     return n && n->op == CODE_LOAD && r->place[n->a].first >= 0 && row_value(r, n) == to;
+}
+
+/* Where a partial sum that is kept stands: where the one that it continues does, or the output's component.
+ */
+static int kept_in(const struct reading *r, int number)
+{
+    const struct code_node *n = &r->code->node[number];
+    while (n->op == CODE_FMA || n->op == CODE_ADD) {
+        const struct code_node *from = &r->code->node[code_number(n->c)];
+        if (from->letter == CODE_KEPT)
+            return r->value[code_number(n->c)];
+        if (from->op == CODE_LOAD)
+            return r->place[from->a].first >= 0 ? row_value(r, from) : -1;
+        n = from;
+    }
+    return -1;
 }
 
 /* The number of an operand's value, which is computed here if it stands where it is used or is a form that
@@ -275,8 +293,11 @@ static void compute(struct reading *r, int number, int to)
     const int operand[] = {n->op == CODE_MUL ? 0 : n->c, n->a, n->op == CODE_ADD ? 0 : n->b};
     struct live_form form = {.op = n->op};
     int used[3];
+    if (n->letter == CODE_KEPT)
+        to = kept_in(r, number);
     bool in_place = to >= 0 && n->op != CODE_MUL && accumulates(r, n->c, to);
-    if (in_place && r->code->node[code_number(n->c)].op != CODE_LOAD)
+    const struct code_node *from = in_place ? &r->code->node[code_number(n->c)] : NULL;
+    if (in_place && from->op != CODE_LOAD && from->letter != CODE_KEPT)
         compute(r, code_number(n->c), to);
     used[0] = in_place ? to : value_of(r, operand[0]);
     for (int i = 1; i < 3; i++)
@@ -289,7 +310,8 @@ static void compute(struct reading *r, int number, int to)
             return;
     }
     if (to < 0)
-        to = r->value[number] = live_values(r->trace.live, 1, r->words);
+        to = live_values(r->trace.live, 1, r->words);
+    r->value[number] = to;
     add_instruction(&r->trace, used, to);
 }
 

@@ -53,7 +53,7 @@ static int exchangeable(const struct code *c, const struct code_node *n)
     if (n->op != CODE_FMA)
         return -1;
     const struct code_node *m = &c->node[code_number(n->c)];
-    if (is_leaf(m) || m->op == CODE_ADD || m->uses != 1 || m->item != n->item)
+    if (is_leaf(m) || m->op == CODE_ADD || m->letter == CODE_KEPT || m->uses != 1 || m->item != n->item)
         return -1;
     bool same = code_number(n->a) == code_number(m->a) || n->b == m->b;
     return same ? -1 : code_number(n->c);

@@ -148,19 +148,25 @@ struct recipe *recipe_build(struct arena *a, int inputs, struct recipe_input *in
 
 /* ---- several paths ---- */
 
-/* The input of copy i of a recipe that input `in` is there. */
-static int repeated_input(const struct recipe *r, int in, int copy)
+/* Is what stands in the role the same for all paths? */
+static bool in_common(enum role role, bool b)
 {
-    return in < 0 || r->input[in].role == ROLE_A ? in : copy * r->inputs + in;
+    return role == ROLE_A || (b && role == ROLE_B);
+}
+
+/* The input of copy i of a recipe that input `in` is there. */
+static int repeated_input(const struct recipe *r, int in, int copy, bool b)
+{
+    return in < 0 || in_common(r->input[in].role, b) ? in : copy * r->inputs + in;
 }
 
 static struct recipe_product *repeat_products(struct arena *a, const struct recipe *r,
-                                              const struct recipe_product *list, int count, int n)
+                                              const struct recipe_product *list, int count, int n, bool b)
 {
     struct recipe_product *all = NEW_ARRAY(a, struct recipe_product, count * n + 1);
     for (int i = 0; i < count * n; i++)
-        all[i] = (struct recipe_product){repeated_input(r, list[i % count].first, i / count),
-                                         repeated_input(r, list[i % count].second, i / count)};
+        all[i] = (struct recipe_product){repeated_input(r, list[i % count].first, i / count, b),
+                                         repeated_input(r, list[i % count].second, i / count, b)};
     return all;
 }
 
@@ -171,17 +177,17 @@ static const char *repeated_name(struct arena *a, const char *name, int copy)
 
 /* Adds to an output of the recipe for several paths the parts of one of them. */
 static void add_parts(const struct recipe *r, const struct recipe_output *from, struct recipe_output *to,
-                      int copy)
+                      int copy, bool b)
 {
     const int vectors = from->role == ROLE_A || from->prescaled                        ? r->us
                         : from->role == ROLE_G || (from->role == ROLE_W && from->by_r) ? r->rs
                                                                                        : r->ls;
     for (int i = 0; i < from->parts; i++)
-        to->part[to->parts++] = (struct recipe_part){repeated_input(r, from->part[i].factor, copy),
+        to->part[to->parts++] = (struct recipe_part){repeated_input(r, from->part[i].factor, copy, b),
                                                      from->part[i].vector + copy * vectors};
 }
 
-struct recipe *recipe_repeat(struct arena *a, const struct recipe *r, int n)
+struct recipe *recipe_repeat(struct arena *a, const struct recipe *r, int n, bool b)
 {
     struct recipe *all = NEW(a, struct recipe);
     *all = (struct recipe){.inputs = n * r->inputs,
@@ -190,9 +196,9 @@ struct recipe *recipe_repeat(struct arena *a, const struct recipe *r, int n)
                            .rs = n * r->rs,
                            .ls = n * r->ls,
                            .us = n * r->us,
-                           .r = repeat_products(a, r, r->r, r->rs, n),
-                           .l = repeat_products(a, r, r->l, r->ls, n),
-                           .u = repeat_products(a, r, r->u, r->us, n),
+                           .r = repeat_products(a, r, r->r, r->rs, n, b),
+                           .l = repeat_products(a, r, r->l, r->ls, n, b),
+                           .u = repeat_products(a, r, r->u, r->us, n, b),
                            .applications = n * r->applications};
     for (int i = 0; i < all->inputs; i++) {
         all->input[i] = r->input[i % r->inputs];
@@ -201,7 +207,7 @@ struct recipe *recipe_repeat(struct arena *a, const struct recipe *r, int n)
     }
     for (int o = 0; o < r->outputs; o++)
         for (int copy = 0; copy < n; copy++) {
-            const bool common = r->output[o].role == ROLE_A && copy > 0;
+            const bool common = in_common(r->output[o].role, b) && copy > 0;
             struct recipe_output *to = &all->output[common ? all->outputs - 1 : all->outputs++];
             if (!common) {
                 *to = r->output[o];
@@ -210,7 +216,7 @@ struct recipe *recipe_repeat(struct arena *a, const struct recipe *r, int n)
                 to->parts = 0;
                 to->part = NEW_ARRAY(a, struct recipe_part, n * r->output[o].parts + 1);
             }
-            add_parts(r, &r->output[o], to, copy);
+            add_parts(r, &r->output[o], to, copy, b);
         }
     return all;
 }

@@ -93,10 +93,10 @@ struct recipe_request {
 struct recipe *recipe_build(struct arena *, int inputs, struct recipe_input *, int outputs,
                             const struct recipe_request *, bool wide);
 
-/* The recipe of `n` paths that have A and its gradients in common, and all else their own: A's forms are
- * computed once then, and what flows back to them is added up first. What is path i's own is named x_2, from
- * i = 1 on. */
-struct recipe *recipe_repeat(struct arena *, const struct recipe *, int n);
+/* The recipe of `n` paths that have A and its gradients in common (b: B and its, too), and all else their
+ * own: A's forms are computed once then, and what flows back to them is added up first. What is path i's own
+ * is named x_2, from i = 1 on. */
+struct recipe *recipe_repeat(struct arena *, const struct recipe *, int n, bool b);
 
 /* Are they alike in everything, names included? */
 bool recipe_equal(const struct recipe *, const struct recipe *);

@@ -33,6 +33,7 @@ static const struct {
     {KNOB_PARTS, {1, 2, 3, 4, 5, 6}},
     {KNOB_CODE, {8, 12, 16, 24, 32, 48}},
     {KNOB_SHARE, {1, 2, 3}},
+    {KNOB_TOGETHER, {1, 2}},
     {KNOB_KEEP, {1, 2}},
 };
 enum { TRIALS = sizeof trial_table / sizeof *trial_table };

@@ -23,6 +23,18 @@ static const char *name_of(const struct recipe *r, int operand)
     return operand < r->inputs ? r->input[operand].name : r->output[operand - r->inputs].name;
 }
 
+static int copy_of(const struct recipe *r, int operand)
+{
+    return operand < r->inputs ? r->input[operand].copy : r->output[operand - r->inputs].copy;
+}
+
+/* The path whose operand it is. */
+static const struct path *path_of(const struct device_path *c, int operand)
+{
+    const struct recipe *r = c->code->recipe;
+    return c->paths ? &c->w->problem->path[c->paths[copy_of(r, operand)]] : c->path;
+}
+
 /* ---- functions ---- */
 
 /* Where a component of a parameter stands: x and z in arrays of the lane's channels, y in an array of its
@@ -34,7 +46,7 @@ static const char *place(void *context, int operand, int i)
     const struct recipe *r = c->code->recipe;
     enum role role = role_of(r, operand);
     const char *name = name_of(r, operand);
-    int n = path_components(c->matrix, role);
+    int n = path_components(c->code->matrices ? c->code->matrix[copy_of(r, operand)] : c->matrix, role);
     if (is_number(c, r, operand))
         return name;
     if (role == ROLE_A || c->channels == 1)
@@ -55,8 +67,13 @@ static void emit_head(const struct device_path *c, const char *function)
     struct text words = {.arena = a}, list = {.arena = a};
     const struct matrix *m = c->matrix;
     const struct recipe *r = c->code->recipe;
-    text_printf(&words, "(l1, l2, l3) = (%d, %d, %d)", m->l1, m->l2, m->l3);
-    if (!m->column) {
+    if (c->code->matrices)
+        text_printf(&words, "(l1, l2) = (%d, %d), l3 =", m->l1, m->l2);
+    else
+        text_printf(&words, "(l1, l2, l3) = (%d, %d, %d)", m->l1, m->l2, m->l3);
+    for (int i = 0; i < c->code->matrices; i++)
+        text_printf(&words, "%s %d", i ? "," : "", c->code->matrix[i]->l3);
+    if (!m->column && !c->code->matrices) {
         text_printf(&words, ", a = ");
         surd_print(&words, m->scale);
     }
@@ -102,8 +119,19 @@ static void emit_function(const struct device_path *c, const char *name)
     blank(c->o);
 }
 
+/* The function for several paths; *is_new: it has not been asked for. */
+static const char *outer_function_of(const struct device_path *c, bool *is_new)
+{
+    const char *base =
+        arena_printf(c->w->arena, "%s_%d_%d", mode_table[c->path->mode].c_name, c->path->l1, c->path->l2);
+    return product_table_name(c->w->functions, c->code, c->channels, base, is_new);
+}
+
 static const char *function_of(const struct device_path *c)
 {
+    bool is_new;
+    if (c->code->matrices)
+        return outer_function_of(c, &is_new);
     if (c->by_table)
         return path_table_function(c->w, c->o, c->code, c->matrix, c->channels);
     return product_function_for(c->w->functions, c->code->recipe, &c->w->plan->path[c->path->number],
@@ -114,8 +142,9 @@ static const char *function_of(const struct device_path *c)
 void device_path_function(const struct device_path *c)
 {
     int known = c->w->functions->n;
-    const char *name = function_of(c);
-    if (c->w->functions->n > known) /* by table it is there */
+    bool is_new = false;
+    const char *name = c->code->matrices ? outer_function_of(c, &is_new) : function_of(c);
+    if (is_new || c->w->functions->n > known) /* by table it is there */
         emit_function(c, name);
 }
 
@@ -159,9 +188,9 @@ void device_path_comment(const struct device_path *c)
 }
 
 /* Where the lane's arrays of slot z have the path's segment. */
-static int place_of_z(const struct device_path *c)
+static int place_of_z(const struct device_path *c, const struct path *path)
 {
-    const char *field = arena_printf(c->w->arena, "s%d", c->path->z);
+    const char *field = arena_printf(c->w->arena, "s%d", path->z);
     int i = 0;
     while (strcmp(c->lane->field[i].name, field) != 0)
         i++;
@@ -169,18 +198,18 @@ static int place_of_z(const struct device_path *c)
 }
 
 /* An array of the lane's of slot z: its part for the path's segment. */
-static const char *part_of_z(const struct device_path *c, const char *name)
+static const char *part_of_z(const struct device_path *c, const struct path *path, const char *name)
 {
-    return c->lane ? plus_offset(c->w->arena, name, place_of_z(c))
-                   : arena_printf(c->w->arena, "%ss%d", name, c->path->z);
+    return c->lane ? plus_offset(c->w->arena, name, place_of_z(c, path))
+                   : arena_printf(c->w->arena, "%ss%d", name, path->z);
 }
 
 /* The same of an input that is in shared memory, where all lanes have theirs. */
-static const char *kept_part_of_z(const struct device_path *c, const char *name)
+static const char *kept_part_of_z(const struct device_path *c, const struct path *path, const char *name)
 {
-    int at = place_of_z(c);
+    int at = place_of_z(c, path);
     const char *offset = at ? arena_printf(c->w->arena, " + %d * CGTP_LANES", at) : "";
-    return arena_printf(c->w->arena, "cgtp_kept<%d>(%s.%s%s, lane)", c->channels * (2 * c->path->l3 + 1),
+    return arena_printf(c->w->arena, "cgtp_kept<%d>(%s.%s%s, lane)", c->channels * (2 * path->l3 + 1),
                         c->kept, name, offset);
 }
 
@@ -190,28 +219,33 @@ static const char *argument(const struct device_path *c, const struct recipe *r,
     struct arena *a = c->w->arena;
     const char *name = name_of(r, operand);
     enum role role = role_of(r, operand);
+    const struct path *path = path_of(c, operand);
+    const int source = operand < r->inputs ? r->input[operand].source : r->output[operand - r->inputs].source;
     bool input = operand < r->inputs;
+    if (c->paths && role != ROLE_A) /* a copy's name is the parameter's */
+        name =
+            input ? source_input(c->w, source)->symbol : kernel_output(c->w->demand->kernel, source)->symbol;
     if (role == ROLE_A)
         return plus_offset(a, input && c->rows ? arena_printf(a, "%s.%s", c->rows, name) : name,
                            c->w->problem->y.segment[c->path->y].offset);
     if (role == ROLE_B)
         return arena_printf(a, "%ss%d", name, c->path->x);
     if (role == ROLE_G && input && c->kept)
-        return kept_part_of_z(c, name);
+        return kept_part_of_z(c, path, name);
     if (role == ROLE_G)
-        return part_of_z(c, name);
+        return part_of_z(c, path, name);
     if (!input) {
-        const struct operand *o = kernel_output(c->w->demand->kernel, r->output[operand - r->inputs].source);
+        const struct operand *o = kernel_output(c->w->demand->kernel, source);
         const char *type = operand_size(o) == 2 ? arena_printf(a, ", %s", source_held(c->w->plan, o)) : "";
         return arena_printf(a, "cgtp_outgoing<%d%s>(%s)", c->channels, type,
-                            plus_offset(a, arena_printf(a, "%sout", name), c->path->weight_offset));
+                            plus_offset(a, arena_printf(a, "%sout", name), path->weight_offset));
     }
-    if (operand_size(source_input(c->w, r->input[operand].source)) == 2)
-        return c->channels == 1 ? arena_printf(a, "cgtp_widen(at.%sp%d[lane])", name, c->path->number)
+    if (operand_size(source_input(c->w, source)) == 2)
+        return c->channels == 1 ? arena_printf(a, "cgtp_widen(at.%sp%d[lane])", name, path->number)
                                 : arena_printf(a, "cgtp_incoming<%d>(at.%sp%d + lane * %d)", c->channels,
-                                               name, c->path->number, c->channels);
-    return c->channels == 1 ? arena_printf(a, "at.%sp%d[lane]", name, c->path->number)
-                            : arena_printf(a, "at.%sp%d + lane * %d", name, c->path->number, c->channels);
+                                               name, path->number, c->channels);
+    return c->channels == 1 ? arena_printf(a, "at.%sp%d[lane]", name, path->number)
+                            : arena_printf(a, "at.%sp%d + lane * %d", name, path->number, c->channels);
 }
 
 void device_path_call(const struct device_path *c)

@@ -13,8 +13,9 @@ struct device_path {
     struct source *w;
     struct out *o;
     const struct path *path;
+    const int *paths; /* of a code of several paths, their numbers; `path` is the first */
     const struct code *code;
-    const struct matrix *matrix; /* of the code */
+    const struct matrix *matrix; /* of the code; of its first path */
     int channels;                /* of a lane */
     bool by_table;               /* its matrix is a table (path_table.h) */
     const char *likewise;        /* numbers of paths that the call also computes, elsewhere; NULL: of none */

@@ -86,19 +86,22 @@ static struct live_place place_of(const struct registers *r, const struct path *
     return (struct live_place){r->first[number][block], o->slot == SLOT_Y ? 0 : o->block[block].components};
 }
 
-void registers_path(struct registers *r, const struct path *q, const struct code *c)
+void registers_path(struct registers *r, const int *number, const struct code *c)
 {
+    const struct path *path = r->demand->plan->problem->path;
     const struct recipe *recipe = c->recipe;
     int inputs = r->demand->kernel->form->inputs;
     struct live_place *place =
         NEW_ARRAY(r->live.arena, struct live_place, recipe->inputs + recipe->outputs + 1);
     for (int i = 0; i < recipe->inputs; i++)
-        place[i] = recipe->input[i].role == ROLE_W ? (struct live_place){-1, r->channels > 1}
-                                                   : place_of(r, q, recipe->input[i].source);
+        place[i] = recipe->input[i].role == ROLE_W
+                       ? (struct live_place){-1, r->channels > 1}
+                       : place_of(r, &path[number[recipe->input[i].copy]], recipe->input[i].source);
     for (int o = 0; o < recipe->outputs; o++)
-        place[recipe->inputs + o] = recipe->output[o].role == ROLE_W
-                                        ? (struct live_place){live_values(&r->live, r->channels, r->words), 1}
-                                        : place_of(r, q, inputs + recipe->output[o].source);
+        place[recipe->inputs + o] =
+            recipe->output[o].role == ROLE_W
+                ? (struct live_place){live_values(&r->live, r->channels, r->words), 1}
+                : place_of(r, &path[number[recipe->output[o].copy]], inputs + recipe->output[o].source);
     live_code(&r->live, c, r->channels, r->words, place);
     r->live.step++;
     for (int o = 0; o < recipe->outputs; o++)

@@ -34,7 +34,8 @@ void registers_touch(struct registers *, struct register_rows);
 void registers_since(struct registers *, struct register_rows, int step);
 void registers_until(struct registers *, struct register_rows);
 
-/* Executes a path's code. Weights are loaded where it begins; gradients of weights are gone where it ends. */
-void registers_path(struct registers *, const struct path *, const struct code *);
+/* Executes a path's code, or that of several, path[i] for copy i of the recipe. Weights are loaded where it
+ * begins; gradients of weights are gone where it ends. */
+void registers_path(struct registers *, const int *path, const struct code *);
 
 #endif

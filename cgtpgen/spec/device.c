@@ -7,17 +7,20 @@
 #define KIB(n) ((n) << 10)
 
 const char *const knob_name[KNOB_COUNT] = {
-    [KNOB_CHANNELS] = "channels", [KNOB_STAGES] = "stages", [KNOB_WARPS] = "warps",
-    [KNOB_PATHS] = "paths",       [KNOB_PASSES] = "passes", [KNOB_PHASES] = "phases",
-    [KNOB_PARTS] = "parts",       [KNOB_CODE] = "code",     [KNOB_SHARE] = "share",
-    [KNOB_TABLE] = "table",       [KNOB_KEEP] = "keep",     [KNOB_EVALUATION] = "evaluation",
+    [KNOB_CHANNELS] = "channels",     [KNOB_STAGES] = "stages",     [KNOB_WARPS] = "warps",
+    [KNOB_PATHS] = "paths",           [KNOB_PASSES] = "passes",     [KNOB_PHASES] = "phases",
+    [KNOB_PARTS] = "parts",           [KNOB_CODE] = "code",         [KNOB_SHARE] = "share",
+    [KNOB_TABLE] = "table",           [KNOB_TOGETHER] = "together", [KNOB_KEEP] = "keep",
+    [KNOB_EVALUATION] = "evaluation",
 };
 
 /* What docs/spec.md says of them. */
 static const struct knob_range cuda_knobs[] = {
-    {KNOB_CHANNELS, 1, 2, 1}, {KNOB_STAGES, 2, 8, 1},  {KNOB_WARPS, 8, 16, 4}, {KNOB_PATHS, 1, 1 << 16, 1},
-    {KNOB_PASSES, 1, 2, 1},   {KNOB_PHASES, 1, 64, 1}, {KNOB_PARTS, 1, 64, 1}, {KNOB_CODE, 1, 1 << 10, 1},
-    {KNOB_SHARE, 1, 3, 1},    {KNOB_TABLE, 1, 2, 1},   {KNOB_KEEP, 1, 2, 1},   {KNOB_EVALUATION, 0, 0, 0},
+    {KNOB_CHANNELS, 1, 2, 1},    {KNOB_STAGES, 2, 8, 1},     {KNOB_WARPS, 8, 16, 4},
+    {KNOB_PATHS, 1, 1 << 16, 1}, {KNOB_PASSES, 1, 2, 1},     {KNOB_PHASES, 1, 64, 1},
+    {KNOB_PARTS, 1, 64, 1},      {KNOB_CODE, 1, 1 << 10, 1}, {KNOB_SHARE, 1, 3, 1},
+    {KNOB_TABLE, 1, 2, 1},       {KNOB_TOGETHER, 1, 2, 1},   {KNOB_KEEP, 1, 2, 1},
+    {KNOB_EVALUATION, 0, 0, 0},
 };
 
 /* Measured on an H200, and taken for all, as is code_bytes. */

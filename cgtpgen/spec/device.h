@@ -23,6 +23,7 @@ enum knob {
     KNOB_CODE,
     KNOB_SHARE,
     KNOB_TABLE,
+    KNOB_TOGETHER,
     KNOB_KEEP,
     KNOB_EVALUATION,
     KNOB_COUNT

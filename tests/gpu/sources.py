@@ -68,6 +68,7 @@ NARROW = [
      {"kernels": THREE, "edges": "any", "accumulate": "compensated"}, ""),
     ("mixed32_f64_atomic", "../tests/simt/specs/conv_mixed", "32",
      {"kernels": THREE, "precision": "float64", "reduction": "atomic"}, "quick"),
+    ("together64", "../tests/simt/specs/conv_together", "64", {"kernels": THREE}, "quick sanitize"),
     ("kept64", "../tests/simt/specs/conv_kept", "64", {"kernels": THREE}, "quick sanitize"),
     ("kept64_f64_any", "../tests/simt/specs/conv_kept", "64",
      {"kernels": THREE, "precision": "float64", "edges": "any"}, ""),

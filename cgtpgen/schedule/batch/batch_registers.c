@@ -25,7 +25,7 @@ static void execute(struct registers *r, const struct batch *g, const struct bat
         const struct register_rows z_in = {SLOT_G, false, q->z}, z_out = {SLOT_G, true, q->z};
         if (i == 0 || path[s->path[i - 1]].z != q->z)
             begin_z = r->live.step;
-        registers_path(r, q, demand_code(g->demand, s->path[i]).product);
+        registers_path(r, &s->path[i], demand_code(g->demand, s->path[i]).product);
         if (i + 1 == s->paths || path[s->path[i + 1]].z != q->z) {
             r->live.step++;
             registers_since(r, z_in, begin_z);

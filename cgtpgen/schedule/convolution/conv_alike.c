@@ -16,7 +16,8 @@ static const struct path *next_path(const struct demand *d, const struct path_gr
 static bool path_is_like(const struct convolution *g, const struct path *p, const struct path *q)
 {
     return g->matrix[p->number] == g->matrix[q->number] && g->code[p->number] == g->code[q->number] &&
-           p->y == q->y && p->mul_x == q->mul_x && p->weighted == q->weighted && !g->shares_z[p->number] &&
+           p->number - g->first[p->number] == q->number - g->first[q->number] && p->y == q->y &&
+           p->mul_x == q->mul_x && p->weighted == q->weighted && !g->shares_z[p->number] &&
            !g->shares_z[q->number];
 }
 

@@ -399,10 +399,10 @@ static bool loads_later(const struct conv *c)
 static int middle_path(const struct conv *c)
 {
     int work = 0, until = 0, i = 0;
-    for (int k = 0; k < c->s->paths; k++)
+    for (int k = 0; k < c->s->paths; k += conv_together(own(c->w), c->s->path[k]))
         work += code_instructions(own(c->w)->code[c->s->path[k]]->channel);
     while ((until += code_instructions(own(c->w)->code[c->s->path[i]]->channel)) * 2 < work)
-        i++;
+        i += conv_together(own(c->w), c->s->path[i]);
     return i;
 }
 
@@ -433,7 +433,7 @@ void conv_edges(struct conv *c)
     emit_w_outputs(c);
     emit_edge_inputs(c);
     emit_edge_sums(c);
-    for (int i = 0; i < c->s->paths; i++) {
+    for (int i = 0; i < c->s->paths; i += conv_together(own(w), c->s->path[i])) {
         const struct device_path path = conv_path(c, i);
         device_path_comment(&path);
         device_path_call(&path);

@@ -484,7 +484,7 @@ void conv_kernels(struct source *w)
     for (int s = 0, next; s < g->sets; s = next) {
         struct conv set = conv_of_set(&c, s);
         next = s + set.alike;
-        for (int i = 0; i < set.s->paths; i++) {
+        for (int i = 0; i < set.s->paths; i += conv_together(g, set.s->path[i])) {
             const struct device_path path = conv_path(&set, i);
             device_path_function(&path);
         }

@@ -59,11 +59,12 @@ struct device_path conv_path(const struct conv *c, int i)
     return (struct device_path){.w = c->w,
                                 .o = c->o,
                                 .path = &c->w->problem->path[number],
+                                .paths = conv_together(own(c->w), number) > 1 ? &c->s->path[i] : NULL,
                                 .code = own(c->w)->code[number],
                                 .matrix = own(c->w)->matrix[number],
                                 .channels = c->s->channels,
-                                .by_table =
-                                    own(c->w)->by_table && matrix_has_table(own(c->w)->matrix[number]),
+                                .by_table = own(c->w)->by_table && conv_together(own(c->w), number) == 1 &&
+                                            matrix_has_table(own(c->w)->matrix[number]),
                                 .likewise = likewise(c, i),
                                 .kept = own(c->w)->keeps_z ? "own" : NULL,
                                 .lane = &c->s->lane};

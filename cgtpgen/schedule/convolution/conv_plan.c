@@ -172,15 +172,16 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     const struct problem *p = plan->problem;
     const struct kernel_form *k = d->kernel->form;
     struct convolution *g = NEW(a, struct convolution);
-    const struct conv_choice c = {knob_value(s, KNOB_CHANNELS), knob_value(s, KNOB_STAGES),
-                                  knob_value(s, KNOB_WARPS),    knob_value(s, KNOB_PATHS),
-                                  knob_value(s, KNOB_CODE),     knob_value(s, KNOB_SHARE),
-                                  knob_value(s, KNOB_TABLE),    knob_value(s, KNOB_KEEP)};
+    const struct conv_choice c = {
+        knob_value(s, KNOB_CHANNELS), knob_value(s, KNOB_STAGES),   knob_value(s, KNOB_WARPS),
+        knob_value(s, KNOB_PATHS),    knob_value(s, KNOB_CODE),     knob_value(s, KNOB_SHARE),
+        knob_value(s, KNOB_TABLE),    knob_value(s, KNOB_TOGETHER), knob_value(s, KNOB_KEEP)};
     int shared = s->target->device->shared_bytes;
     g->demand = d;
     g->device = s->target->device;
     g->matrix = NEW_ARRAY(a, const struct matrix *, p->paths + 1);
     g->code = NEW_ARRAY(a, const struct code *, p->paths + 1);
+    g->first = NEW_ARRAY(a, int, p->paths + 1);
     g->shares_z = NEW_ARRAY(a, bool, p->paths + 1);
     int *into_z = NEW_ARRAY(a, int, p->z.n + 1); /* paths */
     for (int i = 0; i < p->paths; i++)
@@ -194,8 +195,7 @@ const char *conv_plan(struct arena *a, struct schedule *s)
         g->code[i] = g->shares_z[i] ? demand_code(d, i).product
                                     : codes_lower(d->codes, d->variant[d->variant_of[i]].product,
                                                   g->matrix[i], false, false);
-        operations_add(&g->operations, g->code[i]->channel, p->path[i].mul_x);
-        operations_add(&g->operations, g->code[i]->item, 1);
+        g->first[i] = i;
     }
     g->orders = spec_orders(p->spec);
     g->wide = p->spec->sum != p->spec->compute;
@@ -204,6 +204,13 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     g->a_outputs = demand_outputs_of(d, SLOT_Y) > 0;
     g->b_outputs = demand_outputs_of(d, SLOT_X) > 0;
     g->w_outputs = demand_outputs_of(d, SLOT_W) > 0;
+    conv_find_together(a, g, &c);
+    for (int i = 0; i < p->paths; i++) {
+        if (d->variant_of[i] < 0 || g->first[i] != i)
+            continue;
+        operations_add(&g->operations, g->code[i]->channel, p->path[i].mul_x);
+        operations_add(&g->operations, g->code[i]->item, 1);
+    }
     g->edge_buffer = g->b_outputs && leaves_by(p->spec, SLOT_X, 1, ROUTE_EDGE_BUFFER);
     conv_choose_code(a, g, &c);
     int point = conv_choose_sets(a, plan, g, &c);

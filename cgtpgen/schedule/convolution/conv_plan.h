@@ -88,7 +88,8 @@ struct convolution {
     int *like;           /* [paths]: the same path of the next segment that is alike; -1: none */
     bool *shares_z;      /* [paths]: others go into the path's segment of z */
     const struct matrix **matrix; /* [paths]; scaled where the path has its segment of z for itself */
-    const struct code **code;     /* [paths]: of the demand's recipe by that matrix */
+    const struct code **code;     /* [paths]: of the demand's recipe by that matrix, or of several paths */
+    int *first; /* [paths]: of those that a path is computed together with, and follows; mostly itself */
     struct operations operations; /* per item, of that code */
     bool keeps_z;                 /* are inputs of slot z in shared memory? Otherwise they are in registers */
     int stages, warps;            /* of a ring; of a block */
@@ -137,13 +138,23 @@ enum { SHARE_NOTHING = 1, SHARE_LOOPS, SHARE_FORMS };
 struct conv_choice {
     int channels; /* V */
     int stages;
-    int warps; /* a multiprocessor; decides the registers of a thread */
-    int paths; /* most in a set */
-    int code;  /* most KiB of a set's loop */
-    int share; /* 1: each set has a loop of its own; 2: sets that are alike share one */
-    int table; /* 1: each path has a function of its own; 2: matrices are tables */
-    int keep;  /* a receiver's inputs of slot z are in 1: registers; 2: shared memory */
+    int warps;    /* a multiprocessor; decides the registers of a thread */
+    int paths;    /* most in a set */
+    int code;     /* most KiB of a set's loop */
+    int share;    /* 1: each set has a loop of its own; 2: sets that are alike share one */
+    int table;    /* 1: each path has a function of its own; 2: matrices are tables */
+    int together; /* paths of one x and y are computed 1: each for itself; 2: by their outer product */
+    int keep;     /* a receiver's inputs of slot z are in 1: registers; 2: shared memory */
 };
+
+/* Finds paths that are computed together. */
+void conv_find_together(struct arena *, struct convolution *, const struct conv_choice *);
+
+/* How many paths the code of a path computes. */
+static inline int conv_together(const struct convolution *g, int path)
+{
+    return g->code[path]->matrices ? g->code[path]->matrices : 1;
+}
 
 /* Chooses whether functions and loops are shared, then path sets; returns the number of the occupancy. */
 void conv_choose_code(struct arena *, struct convolution *, const struct conv_choice *);

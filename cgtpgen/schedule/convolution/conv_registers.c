@@ -32,7 +32,8 @@ static int alive(struct arena *a, const struct convolution *g, const struct path
     for (int i = 0; i < s->paths; i++) {
         if (g->keeps_z)
             registers_renew(r, (struct register_rows){SLOT_G, false, path[s->path[i]].z});
-        registers_path(r, &path[s->path[i]], g->code[s->path[i]]);
+        if (g->first[s->path[i]] == s->path[i])
+            registers_path(r, &s->path[i], g->code[s->path[i]]);
     }
     r->live.step++;
     registers_since(r, all[X_IN], 0);

@@ -65,9 +65,11 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
         seen->x[q->x] = seen->now;
         y_used += seen->y[q->y] == seen->now ? 0 : 2 * q->l2 + 1;
         seen->y[q->y] = seen->now;
-        arithmetic += code_instructions(g->code[s->path[i]]->channel) * v;
+        const bool alone = conv_together(g, s->path[i]) == 1;
+        if (g->first[s->path[i]] == s->path[i])
+            arithmetic += code_instructions(g->code[s->path[i]]->channel) * v;
         bool again = g->joined && i > 0 && g->matrix[s->path[i - 1]] == m; /* the same forms */
-        form_terms += again ? 0 : m->form_terms - m->forms;
+        form_terms += again || !alone ? 0 : m->form_terms - m->forms;
     }
     for (int i = 0; i < s->zs; i++) {
         int components = 2 * p->path[s->z[i]].l3 + 1;
@@ -115,36 +117,44 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
     s->memory = memory_of(g, s, bytes_in, z);
 }
 
-static int by_operands(const void *a, const void *b, const struct problem *p)
+/* Those that are computed together follow each other. */
+static int by_operands(const struct convolution *g, int a, int b)
 {
-    const struct path *q = &p->path[*(const int *)a], *r = &p->path[*(const int *)b];
-    return q->y != r->y   ? (q->y > r->y) - (q->y < r->y)
-           : q->x != r->x ? (q->x > r->x) - (q->x < r->x)
-                          : q->number - r->number;
+    const struct path *path = g->demand->plan->problem->path, *q = &path[a], *r = &path[b];
+    return q->y != r->y                 ? (q->y > r->y) - (q->y < r->y)
+           : q->x != r->x               ? (q->x > r->x) - (q->x < r->x)
+           : g->first[a] != g->first[b] ? g->first[a] - g->first[b]
+                                        : a - b;
 }
 
 /* Insertion sort: sets are short and there is no qsort with a context in C11. */
-static void sort_paths(struct path_set *s, const struct problem *p)
+static void sort_paths(struct path_set *s, const struct convolution *g)
 {
     for (int i = 1; i < s->paths; i++)
-        for (int j = i; j > 0 && by_operands(&s->path[j - 1], &s->path[j], p) > 0; j--) {
+        for (int j = i; j > 0 && by_operands(g, s->path[j - 1], s->path[j]) > 0; j--) {
             int t = s->path[j];
             s->path[j] = s->path[j - 1];
             s->path[j - 1] = t;
         }
 }
 
-/* The paths of a pass into each segment of z. */
+/* The paths of a pass that are in one set: those into one segment of z, those that are computed together. */
 struct into_z {
     int paths, *path; /* ascending */
 };
 
-static struct into_z *find_into_z(struct arena *a, const struct problem *p, const struct demand *pass)
+static int unit_of(const struct convolution *g, int path)
 {
+    return g->demand->plan->problem->path[g->first[path]].z;
+}
+
+static struct into_z *find_into_z(struct arena *a, const struct problem *p, const struct convolution *g)
+{
+    const struct demand *pass = g->demand;
     struct into_z *into = NEW_ARRAY(a, struct into_z, p->z.n);
     int *path = NEW_ARRAY(a, int, p->paths), used = 0;
     for (int i = 0; i < p->paths; i++)
-        into[p->path[i].z].paths += pass->variant_of[i] >= 0;
+        into[unit_of(g, i)].paths += pass->variant_of[i] >= 0;
     for (int z = 0; z < p->z.n; z++) {
         into[z].path = &path[used];
         used += into[z].paths;
@@ -152,7 +162,7 @@ static struct into_z *find_into_z(struct arena *a, const struct problem *p, cons
     }
     for (int i = 0; i < p->paths; i++)
         if (pass->variant_of[i] >= 0)
-            into[p->path[i].z].path[into[p->path[i].z].paths++] = i;
+            into[unit_of(g, i)].path[into[unit_of(g, i)].paths++] = i;
     return into;
 }
 
@@ -174,9 +184,9 @@ static bool drop_paths(const struct convolution *g, struct path_set *s, const st
     int left = s->paths;
     bool follows = true;
     while (left > 0 && follows) {
-        int z = p->path[s->path[left - 1]].z;
+        int z = unit_of(g, s->path[left - 1]);
         follows = g->joined && g->alike[p->path[s->path[left - 1]].x].follows;
-        while (left > 0 && p->path[s->path[left - 1]].z == z)
+        while (left > 0 && unit_of(g, s->path[left - 1]) == z)
             left--;
     }
     if (left > 0)
@@ -216,7 +226,7 @@ static void add_segment(struct division *d, struct path_set *s, const struct pat
             s->paths == 0 || (p->path[number].mul_x == s->mul &&
                               (d->g->joined || conv_moves_alike(d->g, p->path[s->path[0]].x, of_x->x)));
         for (; number >= 0 && !d->taken[number] && together; number = d->g->joined ? d->g->like[number] : -1)
-            add_paths(&larger, p, &d->into[p->path[number].z], number);
+            add_paths(&larger, p, &d->into[unit_of(d->g, number)], number);
     }
     if (larger.paths == s->paths)
         return;
@@ -254,7 +264,7 @@ static void divide(struct arena *a, const struct plan *plan, struct convolution 
     struct division d = {
         .g = g,
         .problem = p,
-        .into = find_into_z(a, p, g->demand),
+        .into = find_into_z(a, p, g),
         .channels = channels,
         .limit = limit,
         .most_paths = most_paths,
@@ -280,7 +290,7 @@ static void divide(struct arena *a, const struct plan *plan, struct convolution 
         g->set = arena_grow(a, g->set, g->sets, &capacity, sizeof *g->set);
         g->set[g->sets] = s;
         if (!g->joined)
-            sort_paths(&g->set[g->sets], p);
+            sort_paths(&g->set[g->sets], g);
         find_zs(&g->set[g->sets], p, &d.seen);
         settle(a, &g->set[g->sets]);
     }
@@ -426,7 +436,7 @@ void conv_choose_code(struct arena *a, struct convolution *g, const struct conv_
     const struct demand *d = g->demand;
     int instructions = 0;
     for (int i = 0; i < d->plan->problem->paths; i++)
-        if (d->variant_of[i] >= 0)
+        if (d->variant_of[i] >= 0 && g->first[i] == i)
             instructions += code_instructions(g->code[i]->channel) + code_instructions(g->code[i]->item);
     int share = c->share ? c->share : instructions > SHARED_INSTRUCTIONS ? SHARE_LOOPS : SHARE_NOTHING;
     g->shared = share == SHARE_LOOPS;

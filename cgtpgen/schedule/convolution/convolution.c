@@ -59,6 +59,18 @@ static bool is_like(const struct convolution *g, const struct path_set *q, const
     return like;
 }
 
+/* A set's paths that one code computes follow each other, the first of them first. */
+static void check_together(struct checker *c, const struct convolution *g, const struct path_set *q)
+{
+    for (int i = 0, first = 0; i < q->paths; i++) {
+        const struct code *code = g->code[q->path[first]];
+        if (!code || i >= first + (code->matrices ? code->matrices : 1))
+            first = i;
+        check_that(c, !g->code[q->path[i]] || g->first[q->path[i]] == q->path[first],
+                   "path %d is not computed where path %d is", q->path[i], q->path[first]);
+    }
+}
+
 static void check(struct checker *c, const struct schedule *s)
 {
     const struct convolution *g = s->own;
@@ -87,6 +99,7 @@ static void check(struct checker *c, const struct schedule *s)
         check_that(c, !g->g_outputs || q->longest <= g->buffer_bytes,
                    "path set %d: a row of %d bytes does not fit its buffer of %d", i, q->longest,
                    g->buffer_bytes);
+        check_together(c, g, q);
         check_that(c, is_like(g, q, &g->set[q->like]), "path set %d has not the loop of path set %d", i,
                    q->like);
         check_that(c, q->channel_blocks * q->channels * LANES == q->mul,

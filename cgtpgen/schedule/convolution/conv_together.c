@@ -1,0 +1,113 @@
+/* conv_together.c - the pipelined convolution: paths that read the same segments of x and y, of which the
+ * outer product is made first where that takes fewer instructions.
+ */
+#include "schedule/convolution/conv_plan.h"
+
+enum {
+    INSTRUCTION = 16, /* bytes */
+    OF_EDGE = 200     /* instructions of a loop that are no path's */
+};
+
+/* Where sums of a receiver are all that is computed, of how many of the instructions there are to be left:
+ * less is not worth that each sum is a chain of its own (table 5 on an H200: of lmax 3's 0.90 are left,
+ * which take 1.08 times as long; of lmax 4's 0.78, in 0.78 of the time). */
+#define WORTH 0.85
+
+/* Instructions of a path's code for the channels of a lane. */
+static int instructions_of(const struct code *c, int channels)
+{
+    return code_instructions(c->channel) * channels + code_instructions(c->item);
+}
+
+/* Channels of a lane: two, if there are as many. */
+static int channels_of(const struct convolution *g, int path)
+{
+    return g->demand->plan->problem->path[path].mul_x % (2 * g->device->lanes) ? 1 : 2;
+}
+
+/* Do recipes of the variants differ at most in what a scale is applied to? */
+static bool same_terms(const struct variant *v, const struct variant *w)
+{
+    return v->a == w->a && v->g == w->g && v->elementwise == w->elementwise &&
+           v->contracted == w->contracted && v->weighted == w->weighted && v->strided == w->strided &&
+           v->weight_strided == w->weight_strided;
+}
+
+/* May the path be computed together with another? Both into segments of z of their own, of different l. */
+static bool may_join(const struct convolution *g, int path, int with)
+{
+    const struct demand *d = g->demand;
+    const struct path *p = &d->plan->problem->path[path], *q = &d->plan->problem->path[with];
+    return d->variant_of[path] >= 0 && d->variant_of[with] >= 0 && !g->shares_z[path] && !g->shares_z[with] &&
+           same_terms(&d->variant[d->variant_of[path]], &d->variant[d->variant_of[with]]) && p->x == q->x &&
+           p->y == q->y && p->l3 != q->l3;
+}
+
+/* Joins n paths, if that takes fewer instructions; halves of them, if together they are too long for a loop:
+ * where x and y have one l, rows of even and of odd l have no sums in common. */
+static void join(struct arena *a, struct convolution *g, int n, const int *path, int channels, bool always)
+{
+    const struct path *at = g->demand->plan->problem->path;
+    if (n < 2)
+        return;
+    const struct code *code = demand_code_outer(g->demand, path, n);
+    int apart = 0, most = g->device->loop_bytes / INSTRUCTION - OF_EDGE;
+    for (int i = 0; i < n; i++)
+        apart += instructions_of(g->code[path[i]], channels);
+    if (instructions_of(code, channels) > most) {
+        int *half[2] = {NEW_ARRAY(a, int, n), NEW_ARRAY(a, int, n)}, in[2] = {0, 0};
+        for (int i = 0; i < n; i++) {
+            int which = at[path[i]].l1 == at[path[i]].l2 ? at[path[i]].l3 % 2 : i >= (n + 1) / 2;
+            half[which][in[which]++] = path[i];
+        }
+        if (in[0] && in[1]) {
+            join(a, g, in[0], half[0], channels, always);
+            join(a, g, in[1], half[1], channels, always);
+            return;
+        }
+    }
+    if (instructions_of(code, channels) >= apart && !always)
+        return;
+    for (int i = 0; i < n; i++) {
+        g->first[path[i]] = path[0];
+        g->code[path[i]] = code;
+        g->matrix[path[i]] = code->matrix[i];
+    }
+}
+
+/* Instructions of all paths' codes, where mul channels are divided into those of a lane. */
+static double all_instructions(const struct convolution *g)
+{
+    const struct problem *p = g->demand->plan->problem;
+    double all = 0;
+    for (int i = 0; i < p->paths; i++)
+        if (g->demand->variant_of[i] >= 0 && g->first[i] == i)
+            all += instructions_of(g->code[i], channels_of(g, i));
+    return all;
+}
+
+void conv_find_together(struct arena *a, struct convolution *g, const struct conv_choice *c)
+{
+    const struct plan *plan = g->demand->plan;
+    const int paths = plan->problem->paths;
+    const struct code **code = arena_copy(a, g->code, (size_t)paths * sizeof *code);
+    const struct matrix **matrix = arena_copy(a, g->matrix, (size_t)paths * sizeof *matrix);
+    const double apart = all_instructions(g);
+    for (int x = 0; x < plan->groups && c->together != 1; x++) {
+        const struct path_group *of_x = &plan->group[x];
+        for (int i = 0, n; i < of_x->paths; i += n) {
+            bool joins = true;
+            for (n = 1; joins && i + n < of_x->paths; n += joins)
+                for (int k = 0; k < n; k++)
+                    joins &= may_join(g, of_x->path[i + k], of_x->path[i + n]);
+            join(a, g, n, of_x->path + i, channels_of(g, of_x->path[i]), c->together == 2);
+        }
+    }
+    if (g->a_outputs || g->b_outputs || c->together == 2 || all_instructions(g) <= WORTH * apart)
+        return;
+    for (int i = 0; i < paths; i++) {
+        g->first[i] = i;
+        g->code[i] = code[i];
+        g->matrix[i] = matrix[i];
+    }
+}
