@@ -36,6 +36,15 @@ def make(folder, *arguments, flags='-O2 -Wall -Wextra -Werror'):
     return ok(result.returncode == 0, f"ranks: builds {' '.join(arguments)}", result.stdout)
 
 
+def narrow(folder, before, after):
+    """Other numbers of channels: the steps are the same for few, which take less time where there is no GPU."""
+    with open(f'{folder}/layer.yaml') as file:
+        text = file.read()
+    equal(text.count(before), 5, f'layer.yaml has channels: {before}')
+    with open(f'{folder}/layer.yaml', 'w') as file:
+        file.write(text.replace(before, after))
+
+
 def check(folder, what, *command, environment=None):
     result = run(*command, '--check', folder=folder, environment=environment)
     ok(result.returncode == 0 and result.stdout.endswith(RIGHT), f'ranks: {what}', result.stdout)
@@ -60,7 +69,7 @@ def test_one_process(folder):
     five = atoms(check(folder, 'five', './ranks', '--ranks=5', '--cells=4,4,4'))
     ok(len(five) == 5 and sum(own for own, _, _ in five) == 512 and all(not interior for _, interior, _ in five),
        'ranks: five have no interior atoms', five)
-    timed = run('./ranks', '--cells=4,4,8', '--time=1', folder=folder)
+    timed = run('./ranks', '--cells=4,4,4', '--time=1', folder=folder)
     ok(timed.returncode == 0 and re.search(r'^2 ranks: \S+ ms; one: \S+ ms, \S+ times as long\n2 ranks: \S+ ms; one, of ', timed.stdout, re.M),
        'ranks: times', timed.stdout)
     for arguments in (['--ranks=0'], ['--cells=3,4,4'], ['--cells=4,4'], ['--chek']):
@@ -69,29 +78,36 @@ def test_one_process(folder):
 
 
 def test_mistakes(folder):
-    """Each step is needed: two runs may agree on what is wrong, one rank does not."""
-    for right, wrong in [('    t.start(forth);', ''), ('    t.start(back);', ''),
-                         ('add_rows(r->rows(r->touched, r->touched), r->gx_outer', 'if (0) add_rows(r->rows(r->touched, r->touched), r->gx_outer'),
-                         ('add_rows(r->rows(r->add, r->place), r->back', 'if (0) add_rows(r->rows(r->add, r->place), r->back'),
-                         ('r->rows(r->add, r->place)', 'r->rows(r->add, nullptr)')]:
-        with open(f'{folder}/ranks.cpp') as file:
-            before = file.read()
-        equal(before.count(right), 1, f'ranks.cpp has: {right.strip()}')
-        with open(f'{folder}/ranks.cpp', 'w') as file:
-            file.write(before.replace(right, wrong))
-        if make(folder, flags='-O1'):
-            result = run('./ranks', '--ranks=3', '--cells=4,4,4', '--check', folder=folder)
-            ok(result.returncode == 1 and 'WRONG' in result.stdout, f'ranks: noticed, {wrong or "nothing"} for {right.strip()}',
-               result.stdout)
-        with open(f'{folder}/ranks.cpp', 'w') as file:
-            file.write(before)
+    """Each step is needed: two runs may agree on what is wrong, one rank does not. One program makes the mistake whose
+    number is in its environment."""
+    mistakes = [('    t.start(forth);', 'if (MISTAKE != 0) t.start(forth);'),
+                ('    t.start(back);', 'if (MISTAKE != 1) t.start(back);'),
+                ('add_rows(r->rows(r->touched, r->touched), r->gx_outer',
+                 'if (MISTAKE != 2) add_rows(r->rows(r->touched, r->touched), r->gx_outer'),
+                ('add_rows(r->rows(r->add, r->place), r->back', 'if (MISTAKE != 3) add_rows(r->rows(r->add, r->place), r->back'),
+                ('r->rows(r->add, r->place)', 'r->rows(r->add, MISTAKE != 4 ? (const int32_t *)r->place : nullptr)')]
+    with open(f'{folder}/ranks.cpp') as file:
+        text = file.read()
+    for right, wrong in mistakes:
+        equal(text.count(right), 1, f'ranks.cpp has: {right.strip()}')
+    for right, wrong in mistakes:
+        text = text.replace(right, wrong)
+    with open(f'{folder}/ranks.cpp', 'w') as file:
+        file.write('#include <cstdlib>\nstatic const int MISTAKE = std::atoi(std::getenv("MISTAKE"));\n' + text)
+    if make(folder, flags='-O0'):
+        for number, (right, _) in enumerate(mistakes):
+            result = run('./ranks', '--ranks=3', '--cells=4,4,4', '--check', folder=folder,
+                         environment={**ENVIRONMENT, 'MISTAKE': str(number)})
+            ok(result.returncode == 1 and 'WRONG' in result.stdout, f'ranks: noticed, a mistake at {right.strip()}', result.stdout)
+        check(folder, 'three, no mistake', './ranks', '--ranks=3', '--cells=4,4,4', environment={**ENVIRONMENT, 'MISTAKE': '-1'})
+    shutil.copy('docs/examples/ranks/ranks.cpp', folder)
 
 
 def test_mpi(folder):
     if not shutil.which('mpicxx') or not shutil.which('mpirun'):
         return skip('ranks: processes of MPI', 'no mpicxx and mpirun (libopenmpi-dev or mpich)')
     run('make', *VARIABLES, 'clean', folder=folder)
-    if not make(folder, 'MPI=1', flags='-O2'):
+    if not make(folder, 'MPI=1', flags='-O0'):
         return
     is_open = 'Open MPI' in run('mpirun', '--version').stdout
     options = ['--oversubscribe', '--mca', 'mpi_yield_when_idle', '1'] if is_open else []
@@ -121,8 +137,10 @@ def test_gpu(folder):
 with tempfile.TemporaryDirectory() as ROOT:
     HERE = f'{ROOT}/ranks'
     shutil.copytree('docs/examples/ranks', HERE, ignore=shutil.ignore_patterns('cgtpgen-out'))
+    narrow(HERE, '32x', '4x')
     test_one_process(HERE)
     test_mistakes(HERE)
     test_mpi(HERE)
+    narrow(HERE, '4x', '32x')
     test_gpu(HERE)
 done()
