@@ -16,6 +16,7 @@ written anew after each, so that whoever stops this program has what was measure
 import gc
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -34,7 +35,8 @@ SIZES = {'mace': ((5, 5, 25), 128, 6.0), 'nequip': ((5, 5, 25), 64, 5.0)}
 if DEVICE == 'cpu':  # to try this program out
     SIZES = dict.fromkeys(SIZES, ((1, 1, 1), 8, 4.0))
 RUNS, SECONDS = 10, 1  # of a step, whichever comes first
-PATIENCE = 60  # seconds until those that are ready are measured while others are not
+PATIENCE = float(os.environ.get('PATIENCE', 600))  # seconds that those that are ready wait for the others
+CUEQ_CACHE = 'CUEQUIVARIANCE_OPS_NVRTC_CACHE_DIR'  # of kernels that it compiles for minutes
 COLUMNS = ['model', 'contender', 'step', 'ms', 'kernels ms', 'GB', 'replayed ms', 'difference']
 OWN = {'cgtpgen': 'forward_convolution', 'cuEquivariance': 'segmented_polynomial|uniform_1d|fused_tensor_product',
        'OpenEquivariance': r'forward\(.*ConvData'}
@@ -251,8 +253,8 @@ class Contender(threading.Thread):
         path = os.pathsep.join(filter(None, [name == 'mace' and os.environ.get('MODELS_MACE'), os.environ.get('PYTHONPATH')]))
         self.process = subprocess.Popen(
             [sys.executable, '-W', 'ignore', '-X', 'faulthandler', __file__, 'contend', name, contender, self.into],
-            env=os.environ | {'PYTHONPATH': path, 'OMP_NUM_THREADS': '1'}, text=True, stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE)
+            env={CUEQ_CACHE: f'{FOLDER}/cueq'} | os.environ | {'PYTHONPATH': path, 'OMP_NUM_THREADS': '1'}, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.start()
 
     def run(self):
@@ -279,27 +281,35 @@ class Contender(threading.Thread):
 
 
 def run(names, table):
-    """Starts all contenders and measures one by one, once all are ready or PATIENCE is over: then those that are."""
-    os.makedirs(FOLDER, exist_ok=True)
+    """Starts all contenders, and measures them one by one once all are ready; after PATIENCE those that are, while the
+    others stand still."""
+    os.makedirs(f'{FOLDER}/cueq', exist_ok=True)
     left = [Contender(name, contender, n) for name in names for n, contender in enumerate(CONTENDERS[name])]
-    end = time.monotonic() + PATIENCE
-    while any(found.waiting() for found in left) and time.monotonic() < end:
-        time.sleep(0.2)
     rows, failures = [], 0
     while left:
-        found = next((found for found in left if not found.waiting()), None)
-        if not found:
+        end = time.monotonic() + PATIENCE
+        while any(found.waiting() for found in left) and time.monotonic() < end:
             time.sleep(0.2)
-            continue
-        left.remove(found)
-        rows += found.measured()
-        failures += found.process.returncode != 0
-        lines = [row + [difference(row, results, rows)] for row, results in rows]
-        print(*['\t'.join(line) for line in lines if line[:2] == [found.name, found.contender]], sep='\n', flush=True)
-        if table:
-            with open(table, 'w') as file:
-                file.writelines('\t'.join(line) + '\n' for line in [COLUMNS, *lines])
+        late = [found for found in left if found.waiting()]
+        for found in late:
+            found.process.send_signal(signal.SIGSTOP)
+        for found in [found for found in left if found not in late]:
+            rows += found.measured()
+            failures += found.process.returncode != 0
+            report(found, rows, table)
+        for found in late:
+            found.process.send_signal(signal.SIGCONT)
+        left = late
     return failures
+
+
+def report(of, rows, table):
+    """Prints a contender's rows, and writes all there are."""
+    lines = [row + [difference(row, results, rows)] for row, results in rows]
+    print(*['\t'.join(line) for line in lines if line[:2] == [of.name, of.contender]], sep='\n', flush=True)
+    if table:
+        with open(table, 'w') as file:
+            file.writelines('\t'.join(line) + '\n' for line in [COLUMNS, *lines])
 
 
 def difference(row, results, rows):

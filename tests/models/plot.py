@@ -60,8 +60,9 @@ def draw(groups):
         yield f'<text x="{LEFT}" y="{y + 18}" font-weight="bold">{html.escape(f"{model}, {step}")}</text>'
         y += HEAD
         e3nn = next((number(row["ms"]) for row in rows if row["contender"] == "e3nn"), None)
+        longest = max(number(row[column]) or 0 for row in rows for column in ("ms", "replayed ms"))
         for row in rows:
-            yield from bar(row, y, number(rows[0]["ms"]), e3nn)
+            yield from bar(row, y, longest, e3nn)
             y += LINE
     yield "</svg>"
 
