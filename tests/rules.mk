@@ -29,7 +29,7 @@ random-test: $(BUILD)/cgtpgen $(TEST_NEEDS)
 # which is not compiled here. tests/coverage.py counts; $(COVERAGE)/missed says what did not run.
 COVERAGE := build/coverage
 COVERAGE_TESTS := $(notdir $(UNITS)) bad cli color completion diagnostics examples faults generated limits mutation \
-    schema docs report specs tune
+    schema docs refusals report specs tune
 COVERAGE_RANDOM := 400
 .PHONY: coverage
 coverage:

@@ -86,7 +86,7 @@ static int intern(struct code *c, enum code_op op, bool item, int a, int b, int 
 
 static bool is_item(const struct code *c, int value)
 {
-    return value == 0 || c->node[code_number(value)].item;
+    return c->node[code_number(value)].item;
 }
 
 static int sign_of(int value)

@@ -236,13 +236,12 @@ static int row_value(const struct reading *r, const struct code_node *load)
 /* Is the operand, to be added to, a sum that nobody else needs and that begins with what value `to` holds? */
 static bool accumulates(const struct reading *r, int operand, int to)
 {
-    const struct code_node *n = operand ? &r->code->node[code_number(operand)] : NULL;
-    if (n && n->letter == CODE_KEPT)
+    const struct code_node *n = &r->code->node[code_number(operand)];
+    if (n->letter == CODE_KEPT)
         return r->value[code_number(operand)] == to;
-    if (n && n->op != CODE_LOAD && n->op != CODE_CONSTANT && n->op != CODE_MUL &&
-        !r->named[code_number(operand)])
+    if ((n->op == CODE_ADD || n->op == CODE_FMA) && !r->named[code_number(operand)])
         return accumulates(r, n->c, to);
-    return n && n->op == CODE_LOAD && r->place[n->a].first >= 0 && row_value(r, n) == to;
+    return n->op == CODE_LOAD && r->place[n->a].first >= 0 && row_value(r, n) == to;
 }
 
 /* Where a partial sum that is kept stands: where the one that it continues does, or the output's component.
@@ -333,8 +332,8 @@ static void compute_result(struct reading *r, const struct code_result *result)
 {
     const struct live_place *p = &r->place[r->code->recipe->inputs + result->output];
     int to = p->first + r->channel * p->stride + result->component, number = code_number(result->value);
-    const struct code_node *n = result->value ? &r->code->node[number] : NULL;
-    if (n && n->op != CODE_LOAD && n->op != CODE_CONSTANT && !r->named[number])
+    const struct code_node *n = &r->code->node[number];
+    if (n->op != CODE_LOAD && n->op != CODE_CONSTANT && !r->named[number])
         compute(r, number, to);
     else
         add_instruction(&r->trace, (int[]){value_of(r, result->value), -1, -1}, to);

@@ -226,8 +226,7 @@ static int begin(struct lowering *l, int o, int component)
 
 static void end(struct lowering *l, int o, int component, int value)
 {
-    if (value != begin(l, o, component) || l->r->output[o].assign)
-        code_result(l->code, o, component, value, l->blind && !l->r->output[o].assign);
+    code_result(l->code, o, component, value, l->blind && !l->r->output[o].assign);
 }
 
 /* The vectors of the parts from `first` on that meet the same factor: one sum of them where that saves

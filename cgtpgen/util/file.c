@@ -106,8 +106,7 @@ int file_names(struct arena *a, const char *folder, const char ***names)
     int error = errno;
     closedir(all);
     errno = error;
-    if (n)
-        qsort(list, (size_t)n, sizeof *list, by_name);
+    qsort(list, (size_t)n, sizeof *list, by_name);
     *names = list;
     return error ? -1 : n;
 }

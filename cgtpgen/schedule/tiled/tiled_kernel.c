@@ -90,7 +90,7 @@ static void emit_ahead(struct tiled_writer *c, int ahead)
 {
     const struct tiled *g = c->g;
     const bool next = ahead >= g->pieces, ring = g->stages > 1;
-    const bool rows = ahead % g->pieces == 0 && g->rows.bytes && (ring || !next);
+    const bool rows = ahead % g->pieces == 0 && (ring || !next);
     const char *tile = next ? "next" : "tile", *own = next ? "own.rows[1 - turn]" : "own.rows[turn]";
     if (g->stage.bytes || rows) {
         line(c->o, "if (%s < tiles) {", tile);
@@ -100,7 +100,7 @@ static void emit_ahead(struct tiled_writer *c, int ahead)
             emit_copies(c, piece_at(g, ahead), false, ring ? own : "own.rows[0]", tile);
         line(c->o, "}");
     }
-    if (ring || !next || !g->rows.bytes) /* or the next tile's rows close it */
+    if (ring || !next) /* or the next tile's rows close it */
         line(c->o, "cgtp_copies_commit();");
     if (ring && g->stage.bytes)
         line(c->o, "slot = slot == %d ? 0 : slot + 1;", g->stages - 1);
@@ -268,8 +268,7 @@ static void emit_tile(struct tiled_writer *c)
     line(c->o, "for (; tile < tiles; tile += step) {");
     line(c->o, "const int64_t next = tile + step;");
     line(c->o, "const int count = count_of(tile);");
-    if (g->rows.bytes)
-        line(c->o, "const %s &rows = own.rows[%s];", g->rows.name, g->stages > 1 ? "turn" : "0");
+    line(c->o, "const %s &rows = own.rows[%s];", g->rows.name, g->stages > 1 ? "turn" : "0");
     name_rows(c, false);
     emit_wait(c);
     emit_zeros(c, false);
@@ -278,13 +277,13 @@ static void emit_tile(struct tiled_writer *c)
         emit_part(c, &g->part[i]);
     line(c->o, "cgtp_sync_warp();");
     emit_put(c, piece_at(g, 0), false);
-    if (g->stages == 1 && g->rows.bytes) {
+    if (g->stages == 1) {
         line(c->o, "if (next < tiles) {");
         emit_copies(c, piece_at(g, 0), false, "own.rows[0]", "next");
         line(c->o, "}");
         line(c->o, "cgtp_copies_commit();");
     }
-    if (g->stages > 1 && g->rows.bytes)
+    if (g->stages > 1)
         line(c->o, "turn = 1 - turn;");
     line(c->o, "}");
 }
@@ -306,8 +305,7 @@ static void emit_kernel(struct tiled_writer *c)
     line(o, "%s &own = block.warp[warp];", g->warp.name);
     if (g->stage.bytes) /* lines that parts share are read by each of them */
         line(o, "const cgtp_policy keep = cgtp_policy_keep();");
-    if (g->rows.bytes)
-        line(o, "const cgtp_policy once = cgtp_policy_stream();");
+    line(o, "const cgtp_policy once = cgtp_policy_stream();");
     line(o, "const int64_t tiles = (l.items + %d) / %d, step = (int64_t)cgtp_blocks() * %d;", TILED_LANES - 1,
          TILED_LANES, g->warps);
     line(o, "int64_t tile = (int64_t)warp * cgtp_blocks() + cgtp_block();");
@@ -317,7 +315,7 @@ static void emit_kernel(struct tiled_writer *c)
     line(o, "};");
     if (g->stages > 1 && g->stage.bytes)
         line(o, "int slot = 0;");
-    if (g->stages > 1 && g->rows.bytes)
+    if (g->stages > 1)
         line(o, "int turn = 0;");
     line(o, "cgtp_launch_wait();");
     for (int i = 0; i < g->stages; i++)
@@ -343,8 +341,7 @@ void tiled_kernel(struct source *w)
     struct tiled_writer c = {.w = w, .o = &o, .g = g, .enter = enter_piece, .leave = leave_piece};
     if (g->stage.bytes)
         layout_print(&o, &g->stage);
-    if (g->rows.bytes)
-        layout_print(&o, &g->rows);
+    layout_print(&o, &g->rows);
     layout_print(&o, &g->warp);
     layout_print(&o, g->block);
     product_functions_begin(w->arena, &w->functions);

@@ -57,8 +57,7 @@ void tiled_layout(struct arena *a, struct tiled *g, int stages, int warps)
     g->warp = (struct layout){.note = "The shared memory of a warp.", .align = LINE};
     if (g->stage.bytes)
         layout_nest(a, &g->warp, "ring", &g->stage, stages, NULL);
-    if (g->rows.bytes)
-        layout_nest(a, &g->warp, "rows", &g->rows, stages > 1 ? 2 : 1, NULL);
+    layout_nest(a, &g->warp, "rows", &g->rows, stages > 1 ? 2 : 1, NULL);
     if (g->leaving.bytes)
         layout_nest(a, &g->warp, "leaving", &g->leaving, 0, NULL);
     if (g->out.bytes)

@@ -295,7 +295,8 @@ static int arrange(struct arena *a, struct tiled *g, int stages, struct attempt 
 static int arrange_divided(struct arena *a, struct tiled *g, int stages, struct attempt whole,
                            struct attempt try)
 {
-    return arrange(a, g, stages, whole) ? arrange(a, g, stages, try) : 0;
+    arrange(a, g, stages, whole);
+    return arrange(a, g, stages, try);
 }
 
 /* The most warps with which groups are as large as with few. Pieces cost, so that they must bring more warps
@@ -315,7 +316,9 @@ static bool choose_warps(struct arena *a, struct tiled *g, int stages, int warps
             most = g->warps;
         }
     }
-    return turns && arrange_divided(a, g, stages, whole, best) > 0;
+    if (turns)
+        arrange_divided(a, g, stages, whole, best);
+    return turns > 0;
 }
 
 /* ---- everything ---- */
@@ -367,8 +370,6 @@ const char *tiled_plan(struct arena *a, struct schedule *s)
         return "rows of a tile larger than shared memory";
     find_parts(a, g);
     g->wide = is_wide(g);
-    if (g->parts == 0)
-        return "no paths";
     g->in_place = NEW_ARRAY(a, int, d->outputs + 1);
     if (!choose_warps(a, g, knob_value(s, KNOB_STAGES), knob_value(s, KNOB_WARPS)))
         return "rows of a tile larger than shared memory";
