@@ -36,6 +36,7 @@ coverage:
 	$(Q)rm -rf $(COVERAGE)
 	$(Q)$(MAKE) BUILD=$(COVERAGE) CFLAGS=-O0 INSTRUMENT=--coverage TEST_ALL= T='$(COVERAGE_TESTS)' test
 	$(Q)$(PYTHON) tests/random_spec.py write $(COVERAGE)/random 0 $(COVERAGE_RANDOM)
+	$(Q)$(PYTHON) tests/coverage_specs.py $(COVERAGE)/changed
 	$(Q)for s in specs/*.yaml tests/golden/*.yaml tests/simt/specs/*.yaml tests/regress/*.yaml $(COVERAGE)/random/*.yaml \
 	    tests/fuzz/corpus/*; do \
 	    for backend in c 'cuda --arch=sm_80' cuda; do \
@@ -45,5 +46,9 @@ coverage:
 	    done; done
 	$(Q)for s in tests/simt/specs/*.yaml; do \
 	    $(COVERAGE)/cgtpgen --backend=cuda --emit=tune -Wno-all -o $(COVERAGE)/generated "$$s" > /dev/null || exit 1; \
+	done
+	$(Q)for s in $(COVERAGE)/changed/*.yaml; do \
+	    $(COVERAGE)/cgtpgen --backend=cuda --emit=source,report -Wno-all -o $(COVERAGE)/generated "$$s" > /dev/null 2>&1 || \
+	        [ $$? = 1 ] || exit 1; \
 	done
 	$(Q)$(PYTHON) tests/coverage.py $(COVERAGE)/obj 99 97 $(COVERAGE)/missed
