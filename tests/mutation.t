@@ -11,6 +11,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import subprocess
 import sys
 
@@ -21,6 +22,7 @@ FOLDER = pathlib.Path(BUILD) / "products" / "mutation"
 SPECS = sorted(pathlib.Path("tests/mutation").glob("*.yaml"))
 SAMPLE = 96
 FLAGS = ["-std=c11", "-w", "-O0", "-Iruntime", "-I%s" % FOLDER]
+LINK = ["-fuse-ld=gold"] if shutil.which("ld.gold") else []
 OBJECTS = ["check_main", "check", "check_golden", "check_sizes", "check_paths", "check_calls", "check_laws",
            "driver", "memory_host", "reference", "reference_kernels", "reference_wigner", "golden_case"]
 
@@ -68,16 +70,30 @@ def build():
         sys.exit(1)
 
 
-def survives(source, objects, text):
-    """Does the mutant compile and pass? None where it does not compile, or there is none."""
-    if text is None:
-        return None
-    mutant, obj, program = FOLDER / "mutant.c", FOLDER / "mutant.o", FOLDER / "mutant"
-    mutant.write_text(text)
-    if run([CC, *FLAGS, "-c", "-o", obj, mutant]).returncode:
-        return None
-    others = [o for o in objects if o != source.with_suffix(".o")]
-    if run([CC, "-o", program, obj, *others, "-lm"]).returncode:
+def compiled(texts):
+    """Compiles the texts, all at once where there is clang, and gives back their objects; None where a text is none or does
+    not compile."""
+    folder, files = FOLDER / "compiled", {}
+    folder.mkdir(exist_ok=True)
+    for number, text in enumerate(texts):
+        if text is not None:
+            files[number] = folder / ("mutant_%d.c" % number)
+            files[number].write_text(text)
+            files[number].with_suffix(".o").unlink(missing_ok=True)
+    if shutil.which("clang"):
+        run(["tests/compile.sh", "clang", *FLAGS, "--", *files.values()])
+    objects = dict.fromkeys(range(len(texts)))
+    for number, path in files.items():
+        there = path.with_suffix(".o")
+        if there.exists() or run([CC, *FLAGS, "-c", "-o", there, path]).returncode == 0:
+            objects[number] = there
+    return objects
+
+
+def survives(source, objects, mutant):
+    """Does the mutant, an object, pass? None where there is none."""
+    program, others = FOLDER / "mutant", [o for o in objects if o != source.with_suffix(".o")]
+    if mutant is None or run([CC, *LINK, "-o", program, mutant, *others, "-lm"]).returncode:
         return None
     return run([program, "sizes"]).returncode == 0
 
@@ -101,9 +117,10 @@ def main():
         by_kind = [[m for m in found if m[0] == kind] for kind in kinds]
         chosen = [m for of_kind in by_kind for m in r.sample(of_kind, min(len(of_kind), SAMPLE // len(kinds)))]
     alive, dead = [], dict.fromkeys(kinds, 0)
-    for mutant in chosen:
-        kind, source, text, what = mutant if len(mutant) > 2 else mistake(mutant[1], mutant[0])
-        outcome = survives(source, objects, text)
+    chosen = [mutant if len(mutant) > 2 else mistake(mutant[1], mutant[0]) for mutant in chosen]
+    mutants = compiled([text for _, _, text, _ in chosen])
+    for number, (kind, source, _, what) in enumerate(chosen):
+        outcome = survives(source, objects, mutants[number])
         if outcome is False:
             dead[kind] += 1
         else:
