@@ -73,7 +73,7 @@ def build():
 def compiled(texts):
     """Compiles the texts, all at once where there is clang, and gives back their objects; None where a text is none or does
     not compile."""
-    folder, files = FOLDER / "compiled", {}
+    folder, files = FOLDER / "mutant_objects", {}
     folder.mkdir(exist_ok=True)
     for number, text in enumerate(texts):
         if text is not None:
