@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
+import stored  # noqa: E402
 from tap import done, equal, ok, skip  # noqa: E402
 
 BUILD = os.environ.get('BUILD', 'build')
@@ -307,18 +308,24 @@ def unit(arch, product):
     return f'{stem}_unit'
 
 
+def nvcc(arch, stem, ending, *more, kept=()):
+    """Of STEM.cu: the object, or the device's code alone; `kept`: endings of what more is to be there then."""
+    form = OBJECT if ending == 'o' else CODE
+    return stored.run([NVCC, *FLAGS, *more, form, f'-arch={arch}', '-o', f'{stem}.{ending}', f'{stem}.cu'], f'{stem}.cu',
+                      *(f'{stem}.{one}' for one in (ending, *kept)))
+
+
 def compile_product(job):
     """What nvcc says of each kernel, of those compiled together the same."""
     arch, product = job
     if arch not in known:
         return {}
-    form, ending = (OBJECT, 'o') if arch in HOSTED else (CODE, 'cubin')
+    ending = 'o' if arch in HOSTED else 'cubin'
     if job != DETAILED:
-        stem = unit(arch, product)
-        return dict.fromkeys(KERNELS, run(NVCC, *FLAGS, form, f'-arch={arch}', '-o', f'{stem}.{ending}', f'{stem}.cu'))
+        return dict.fromkeys(KERNELS, nvcc(arch, unit(arch, product), ending))
     stems = {kernel: f'{BUILD}/cuda/{arch}/{product}_{kernel}' for kernel in KERNELS}
-    return {kernel: run(NVCC, *FLAGS, '--keep', '--keep-dir', os.path.dirname(stem), form, f'-arch={arch}', '-o',
-                        f'{stem}.{ending}', f'{stem}.cu') for kernel, stem in stems.items()}
+    return {kernel: nvcc(arch, stem, ending, '--keep', '--keep-dir', os.path.dirname(stem), kept=['ptx'])
+            for kernel, stem in stems.items()}
 
 
 def reported(log):
@@ -356,7 +363,8 @@ def assemble(kernel, function, registers):
     with open(f'{stem}_{registers}.ptx', 'w') as f:
         f.write(code)
     ptxas = os.path.join(os.path.dirname(os.path.realpath(shutil.which(NVCC))), 'ptxas')
-    log = run(ptxas, '-v', f'-arch={arch}', '-o', f'{stem}_{registers}.cubin', f'{stem}_{registers}.ptx').stdout
+    stem = f'{stem}_{registers}'
+    log = stored.run([ptxas, '-v', f'-arch={arch}', '-o', f'{stem}.cubin', f'{stem}.ptx'], f'{stem}.ptx', f'{stem}.cubin').stdout
     return reported(log)[0][f'{function}<0>']['stores']
 
 
@@ -457,7 +465,7 @@ def check_spills(arch):
         predicted = {f'{kernel}_{one["name"]}': registers_of(one) for one in schedules_of(text)
                      if 'registers_most' in one}
         stem = f'{folder}/{layer}_{kernel}'
-        return run(NVCC, *FLAGS, CODE, f'-arch={arch}', '-o', f'{stem}.cubin', f'{stem}.cu'), predicted
+        return nvcc(arch, stem, 'cubin'), predicted
 
     off = {}
     with ThreadPoolExecutor(JOBS) as pool:

@@ -13,7 +13,7 @@
 
 extern const cgtp_product *const check_products[];
 
-enum { ARRAYS = 16, EDGES = 400, SENDERS = 12, RECEIVERS = 40 };
+enum { ARRAYS = 16, EDGES = 200, SENDERS = 12, RECEIVERS = 40 };
 
 static uint32_t random_state = 1;
 static int32_t random_below(int n)
