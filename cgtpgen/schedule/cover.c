@@ -1,9 +1,10 @@
 /* cover.c - see cover.h.
  *
  * The outputs of a kernel are computed together, or apart: those that sum over rows of one index by
- * themselves, outputs of items riding along where they cost least. For each such group of outputs every
- * evaluation is asked what it would take and at what cost; what it leaves goes to schedules that add. The
- * cheapest wins, and what the others said is kept for the report.
+ * themselves, outputs of items riding along where they cost least, those of weights wherever that is
+ * cheapest. For each such group of outputs every evaluation is asked what it would take and at what cost;
+ * what it leaves goes to schedules that add. The cheapest wins, and what the others said is kept for the
+ * report.
  */
 #include "schedule/cover.h"
 #include "schedule/check.h"
@@ -94,6 +95,26 @@ static int outputs_apart(const struct cover *c, const struct outputs *all, const
     }
     group[host] = both[host];
     return groups;
+}
+
+/* The same groups, with outputs of weights in group `to` instead; returns whether any move. */
+static bool move_weights(const struct cover *c, int groups, const struct outputs *from, int to,
+                         struct outputs group[INDEX_COUNT])
+{
+    bool moves = false;
+    for (int g = 0; g < groups; g++)
+        group[g] = (struct outputs){0, NEW_ARRAY(c->arena, int, c->kernel->form->outputs + 1)};
+    for (int o = 0; o < c->kernel->form->outputs; o++)
+        for (int g = 0; g < groups; g++)
+            for (int i = 0; i < from[g].n; i++) {
+                const bool weights = c->kernel->form->output[o].slot == SLOT_W;
+                struct outputs *q = &group[weights ? to : g];
+                if (from[g].output[i] != o)
+                    continue;
+                moves |= weights && g != to;
+                q->output[q->n++] = o;
+            }
+    return moves;
 }
 
 /* ---- one group of outputs ---- */
@@ -318,6 +339,15 @@ static struct kernel_schedule cover_kernel(struct codes *codes, const struct pla
         all.output[o] = o;
     int groups = outputs_apart(&base, &all, NULL, group);
     struct cover best = cover_apart(&base, groups, group);
+    for (int to = 0; to < groups && passes != 1;
+         to++) { /* where products that give them are made for others */
+        struct outputs moved[INDEX_COUNT];
+        if (!move_weights(&base, groups, group, to, moved))
+            continue;
+        struct cover other = cover_apart(&base, groups, moved);
+        if (other.whole && other.cost < best.cost)
+            best = other;
+    }
     if (groups > 1 && passes != 2) {
         struct cover together = cover_outputs(&base, &all);
         bool spills = false;

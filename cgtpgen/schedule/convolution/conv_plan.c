@@ -205,15 +205,15 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     g->b_outputs = demand_outputs_of(d, SLOT_X) > 0;
     g->w_outputs = demand_outputs_of(d, SLOT_W) > 0;
     conv_find_together(a, g, &c);
+    g->edge_buffer = g->b_outputs && leaves_by(p->spec, SLOT_X, 1, ROUTE_EDGE_BUFFER);
+    conv_choose_code(a, g, &c);
+    int point = conv_choose_sets(a, plan, g, &c);
     for (int i = 0; i < p->paths; i++) {
         if (d->variant_of[i] < 0 || g->first[i] != i)
             continue;
         operations_add(&g->operations, g->code[i]->channel, p->path[i].mul_x);
         operations_add(&g->operations, g->code[i]->item, 1);
     }
-    g->edge_buffer = g->b_outputs && leaves_by(p->spec, SLOT_X, 1, ROUTE_EDGE_BUFFER);
-    conv_choose_code(a, g, &c);
-    int point = conv_choose_sets(a, plan, g, &c);
     int instructions = 0;
     for (int i = 0; i < g->sets; i++)
         instructions += g->set[i].like == i ? g->set[i].work : 0;

@@ -73,6 +73,13 @@ struct alike {
     bool follows;    /* it is the next of another */
 };
 
+/* Which paths are computed together, where a lane has so many channels. */
+struct conv_codes {
+    const struct matrix **matrix; /* [paths] */
+    const struct code **code;
+    int *first;
+};
+
 struct convolution {
     const char *name; /* kernel and schedule: backward_convolution; what its device code is called */
     int label;        /* number of its first path set in the file */
@@ -87,9 +94,11 @@ struct convolution {
     struct alike *alike; /* [segments of x] */
     int *like;           /* [paths]: the same path of the next segment that is alike; -1: none */
     bool *shares_z;      /* [paths]: others go into the path's segment of z */
-    const struct matrix **matrix; /* [paths]; scaled where the path has its segment of z for itself */
+    /* [paths]; those in use, of codes */
+    const struct matrix **matrix; /* scaled where the path has its segment of z for itself, and is alone */
     const struct code **code;     /* [paths]: of the demand's recipe by that matrix, or of several paths */
     int *first; /* [paths]: of those that a path is computed together with, and follows; mostly itself */
+    struct conv_codes codes[2];   /* for one channel of a lane, for two */
     struct operations operations; /* per item, of that code */
     bool keeps_z;                 /* are inputs of slot z in shared memory? Otherwise they are in registers */
     int stages, warps;            /* of a ring; of a block */
@@ -147,8 +156,9 @@ struct conv_choice {
     int keep;     /* a receiver's inputs of slot z are in 1: registers; 2: shared memory */
 };
 
-/* Finds paths that are computed together. */
+/* Finds paths that are computed together; takes these codes, of lanes of so many channels. */
 void conv_find_together(struct arena *, struct convolution *, const struct conv_choice *);
+void conv_take_codes(struct convolution *, int channels);
 
 /* How many paths the code of a path computes. */
 static inline int conv_together(const struct convolution *g, int path)

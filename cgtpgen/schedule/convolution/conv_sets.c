@@ -364,6 +364,7 @@ static void divide_as(struct arena *a, const struct plan *plan, struct convoluti
     const int blocks = warps / CONV_WARPS,
               memory = (g->device->shared_bytes / blocks - BLOCK_ROOM) / CONV_WARPS;
     g->keeps_z = q.keeps_z;
+    conv_take_codes(g, q.channels);
     divide(a, plan, g, q.channels, point_registers(g, q.point), paths, q.most_work, memory);
 }
 

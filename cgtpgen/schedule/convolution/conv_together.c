@@ -8,21 +8,16 @@ enum {
     OF_EDGE = 200     /* instructions of a loop that are no path's */
 };
 
-/* Where sums of a receiver are all that is computed, of how many of the instructions there are to be left:
- * less is not worth that each sum is a chain of its own (table 5 on an H200: of lmax 3's 0.90 are left,
- * which take 1.08 times as long; of lmax 4's 0.78, in 0.78 of the time). */
+/* Of how many of the instructions there are to be left, where sums of a receiver are all that is computed,
+ * and in float64, where forms are made again rather than held: less is not worth that each sum is a chain of
+ * its own (on an H200: of table 5's forward at lmax 3 0.90 are left, which take 1.08 times as long; of lmax
+ * 4's 0.78, in 0.78 of the time; of benzene's double backward in float64 0.98, in 1.22). */
 #define WORTH 0.85
 
 /* Instructions of a path's code for the channels of a lane. */
 static int instructions_of(const struct code *c, int channels)
 {
     return code_instructions(c->channel) * channels + code_instructions(c->item);
-}
-
-/* Channels of a lane: two, if there are as many. */
-static int channels_of(const struct convolution *g, int path)
-{
-    return g->demand->plan->problem->path[path].mul_x % (2 * g->device->lanes) ? 1 : 2;
 }
 
 /* Do recipes of the variants differ at most in what a scale is applied to? */
@@ -45,13 +40,14 @@ static bool may_join(const struct convolution *g, int path, int with)
 
 /* Joins n paths, if that takes fewer instructions; halves of them, if together they are too long for a loop:
  * where x and y have one l, rows of even and of odd l have no sums in common. */
-static void join(struct arena *a, struct convolution *g, int n, const int *path, int channels, bool always)
+static void join(struct arena *a, struct convolution *g, int n, const int *path, const struct conv_choice *c,
+                 int channels)
 {
     const struct path *at = g->demand->plan->problem->path;
     if (n < 2)
         return;
     const struct code *code = demand_code_outer(g->demand, path, n);
-    int apart = 0, most = g->device->loop_bytes / INSTRUCTION - OF_EDGE;
+    int apart = 0, most = (c->code ? c->code << 10 : g->device->loop_bytes) / INSTRUCTION - OF_EDGE;
     for (int i = 0; i < n; i++)
         apart += instructions_of(g->code[path[i]], channels);
     if (instructions_of(code, channels) > most) {
@@ -61,12 +57,12 @@ static void join(struct arena *a, struct convolution *g, int n, const int *path,
             half[which][in[which]++] = path[i];
         }
         if (in[0] && in[1]) {
-            join(a, g, in[0], half[0], channels, always);
-            join(a, g, in[1], half[1], channels, always);
+            join(a, g, in[0], half[0], c, channels);
+            join(a, g, in[1], half[1], c, channels);
             return;
         }
     }
-    if (instructions_of(code, channels) >= apart && !always)
+    if (instructions_of(code, channels) >= apart && c->together != 2)
         return;
     for (int i = 0; i < n; i++) {
         g->first[path[i]] = path[0];
@@ -75,39 +71,55 @@ static void join(struct arena *a, struct convolution *g, int n, const int *path,
     }
 }
 
-/* Instructions of all paths' codes, where mul channels are divided into those of a lane. */
-static double all_instructions(const struct convolution *g)
+/* Instructions of all paths' codes. */
+static double all_instructions(const struct convolution *g, int channels)
 {
     const struct problem *p = g->demand->plan->problem;
     double all = 0;
     for (int i = 0; i < p->paths; i++)
         if (g->demand->variant_of[i] >= 0 && g->first[i] == i)
-            all += instructions_of(g->code[i], channels_of(g, i));
+            all += instructions_of(g->code[i], channels);
     return all;
 }
 
-void conv_find_together(struct arena *a, struct convolution *g, const struct conv_choice *c)
+static void join_all(struct arena *a, struct convolution *g, const struct conv_choice *c, int channels)
 {
     const struct plan *plan = g->demand->plan;
-    const int paths = plan->problem->paths;
-    const struct code **code = arena_copy(a, g->code, (size_t)paths * sizeof *code);
-    const struct matrix **matrix = arena_copy(a, g->matrix, (size_t)paths * sizeof *matrix);
-    const double apart = all_instructions(g);
-    for (int x = 0; x < plan->groups && c->together != 1; x++) {
+    for (int x = 0; x < plan->groups; x++) {
         const struct path_group *of_x = &plan->group[x];
         for (int i = 0, n; i < of_x->paths; i += n) {
             bool joins = true;
             for (n = 1; joins && i + n < of_x->paths; n += joins)
                 for (int k = 0; k < n; k++)
                     joins &= may_join(g, of_x->path[i + k], of_x->path[i + n]);
-            join(a, g, n, of_x->path + i, channels_of(g, of_x->path[i]), c->together == 2);
+            join(a, g, n, of_x->path + i, c, channels);
         }
     }
-    if (g->a_outputs || g->b_outputs || c->together == 2 || all_instructions(g) <= WORTH * apart)
-        return;
-    for (int i = 0; i < paths; i++) {
-        g->first[i] = i;
-        g->code[i] = code[i];
-        g->matrix[i] = matrix[i];
+}
+
+void conv_take_codes(struct convolution *g, int channels)
+{
+    const struct conv_codes *codes = &g->codes[channels - 1];
+    g->matrix = codes->matrix;
+    g->code = codes->code;
+    g->first = codes->first;
+}
+
+void conv_find_together(struct arena *a, struct convolution *g, const struct conv_choice *c)
+{
+    const struct conv_codes alone = {g->matrix, g->code, g->first};
+    const size_t n = (size_t)g->demand->plan->problem->paths + 1;
+    for (int channels = 1; channels <= 2; channels++) {
+        g->codes[channels - 1] = (struct conv_codes){arena_copy(a, alone.matrix, n * sizeof *alone.matrix),
+                                                     arena_copy(a, alone.code, n * sizeof *alone.code),
+                                                     arena_copy(a, alone.first, n * sizeof *alone.first)};
+        conv_take_codes(g, channels);
+        const double apart = all_instructions(g, channels);
+        if (c->together != 1)
+            join_all(a, g, c, channels);
+        const bool much = (!g->a_outputs && !g->b_outputs) || kernel_size(g->demand->kernel) > 4;
+        if (much && c->together != 2 && all_instructions(g, channels) > WORTH * apart)
+            g->codes[channels - 1] = alone;
     }
+    conv_take_codes(g, 1);
 }
