@@ -248,4 +248,5 @@ def main():
     done()
 
 
-main()
+if __name__ == '__main__':
+    main()
