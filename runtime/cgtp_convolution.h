@@ -178,6 +178,20 @@ template <typename Stage, int stages> struct cgtp_ring {
         }
     }
 
+    /* Before that, the part of them that `load` starts: what is known sooner. */
+    template <typename Load> CGTP_MEMBER void begin(int count, Load &load)
+    {
+        CGTP_LOOP
+        for (int i = 0; i < stages - 1; i++) {
+            if (i < count) {
+                const int lane = cgtp_reload_lane();
+                load(i, lanes_own(lane), lane);
+            }
+            next = after(next);
+        }
+        next = first;
+    }
+
     /* The stage of the next edge, once its copies have landed. */
     CGTP_MEMBER const Stage &wait(void) const
     {

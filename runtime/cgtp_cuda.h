@@ -169,18 +169,16 @@ struct cgtp_policy {
     unsigned long long bits;
 };
 
+/* What createpolicy.fractional.L2 makes, of evict_first and evict_last with fraction 1, from sm_80 to sm_120: numbers that
+ * ptxas knows it puts where copies need them by two instructions; those of createpolicy it makes anew or moves for each. */
 CGTP_DEVICE cgtp_policy cgtp_policy_stream(void) /* read or written once: first to go */
 {
-    cgtp_policy p;
-    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(p.bits));
-    return p;
+    return {0x12F0000000000000ull};
 }
 
 CGTP_DEVICE cgtp_policy cgtp_policy_keep(void) /* used again soon: last to go */
 {
-    cgtp_policy p;
-    asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(p.bits));
-    return p;
+    return {0x14F0000000000000ull};
 }
 
 /* An address in shared memory. */
@@ -462,20 +460,26 @@ CGTP_DEVICE int cgtp_blocks(void)
 /* Sets a flag: everything that the warp wrote before is seen by whoever sees it set. All lanes arrive. */
 CGTP_DEVICE void cgtp_signal(unsigned *flag)
 {
-    __threadfence();
     __syncwarp();
     if (cgtp_lane() == 0)
-        *(volatile unsigned *)flag = 1;
+        asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(1) : "memory");
 }
 
-/* Waits for a flag of a warp that is sure to go on: one of a block that started before. All lanes arrive. */
+/* Waits for flags of warps that are sure to go on, of blocks that started before: each lane for one; NULL: for none.
+ * All lanes arrive, and see what those warps wrote before. */
 CGTP_DEVICE void cgtp_wait(const unsigned *flag)
 {
-    if (cgtp_lane() == 0)
-        while (*(const volatile unsigned *)flag == 0)
-            ;
-    __syncwarp();
-    __threadfence();
+    unsigned set = 1;
+    do {
+        asm volatile("{\n\t"
+                     ".reg .pred one;\n\t"
+                     "setp.ne.u64 one, %1, 0;\n\t"
+                     "@one ld.acquire.gpu.global.u32 %0, [%1];\n\t"
+                     "}"
+                     : "+r"(set)
+                     : "l"(flag)
+                     : "memory");
+    } while (!__all_sync(CGTP_ALL_LANES, set));
 }
 
 /* A read that does not trust this multiprocessor's own cache: for what other blocks wrote in this launch. */

@@ -199,10 +199,12 @@ template <int n, typename Sum> CGTP_DEVICE void cgtp_finish(const Sum (&sum)[n],
 
 /* ---- partial rows: sums of a receiver whose edges are in several tiles ---- */
 
-/* A lane's sums, as they are spilled into a partial row and those of one are added: a part of them at a time.
- * `row` is the lane's. */
+/* A lane's sums, as they are spilled into a partial row and those of others are added: a part of them at a time, of
+ * `ahead` rows, `step` apart, of which there are at most `rows`. `row` is the lane's. */
 template <int n> struct cgtp_plain {
     static constexpr int elements = n, part = n, words = 1;
+    /* rows that are loaded before any of them is added */
+    static constexpr int ahead = n * (int)sizeof(real) <= 96 ? 2 : 1;
     real (&sum)[n];
 
     CGTP_MEMBER explicit cgtp_plain(real (&sum_)[n]) : sum(sum_)
@@ -214,17 +216,29 @@ template <int n> struct cgtp_plain {
         for (int i = 0; i < n; i++)
             row[i * CGTP_LANES] = sum[i];
     }
-    template <int begin, int end> CGTP_MEMBER void add(const real *row) const
+    template <int begin, int end, int ahead_> CGTP_MEMBER void add(const real *row, int64_t step, int rows) const
     {
+        real other[ahead_][end - begin];
         CGTP_UNROLL
-        for (int i = begin; i < end; i++)
-            sum[i] += cgtp_read_other(row + i * CGTP_LANES);
+        for (int r = 0; r < ahead_; r++)
+            if (r == 0 || r < rows) {
+                CGTP_UNROLL
+                for (int i = begin; i < end; i++)
+                    other[r][i - begin] = cgtp_read_other(row + r * step + i * CGTP_LANES);
+            }
+        CGTP_UNROLL
+        for (int r = 0; r < ahead_; r++)
+            if (r == 0 || r < rows) {
+                CGTP_UNROLL
+                for (int i = begin; i < end; i++)
+                    sum[i] += other[r][i - begin];
+            }
     }
 };
 /* Those of a wider type are two numbers of a partial row, what rounding leaves and what it takes away. */
 template <int n, typename Sum> struct cgtp_carried {
     static constexpr bool wide = sizeof(Sum) > sizeof(real);
-    static constexpr int elements = n, part = 32; /* there are no registers to load more ahead */
+    static constexpr int elements = n, part = 32, ahead = 1; /* there are no registers to load more ahead */
     static constexpr int words = wide ? 2 : 1;
     Sum (&sum)[n];
     real (&rest)[n];
@@ -242,7 +256,7 @@ template <int n, typename Sum> struct cgtp_carried {
         for (int i = 0; i < n && wide; i++)
             row[(n + i) * CGTP_LANES] = (real)(sum[i] - (Sum)rest[i]);
     }
-    template <int begin, int end> CGTP_MEMBER void add(const real *row) const
+    template <int begin, int end, int> CGTP_MEMBER void add(const real *row, int64_t step, int rows) const
     {
         if constexpr (wide) {
             CGTP_UNROLL
@@ -250,7 +264,7 @@ template <int n, typename Sum> struct cgtp_carried {
                 sum[i] += (Sum)cgtp_read_other(row + i * CGTP_LANES) +
                           (Sum)cgtp_read_other(row + (n + i) * CGTP_LANES);
         } else {
-            cgtp_plain<n>(rest).template add<begin, end>(row);
+            cgtp_plain<n>(rest).template add<begin, end, 1>(row, step, rows);
             cgtp_carry<begin, end>(sum, rest);
         }
     }
@@ -264,20 +278,34 @@ struct cgtp_partials {
     int64_t first;
 };
 
-/* Adds what the tiles after have of a receiver, in order: `at` is where these sums begin in a partial row. */
-template <int blocks, typename Tiles, typename Graph, typename Node, typename Sums>
-CGTP_DEVICE void cgtp_add_partials(const Tiles &tiles, const Graph &graph, const cgtp_tile &tile, Node node,
-                                   const cgtp_partials &partial, int at, const Sums &sums)
+/* Waits until all tiles from number `first` on that have edges of a receiver have spilled their sums: how many that are. */
+template <int blocks, typename Tiles, typename Graph, typename Node>
+CGTP_DEVICE int cgtp_wait_for_partials(const Tiles &tiles, const Graph &graph, int first, Node node,
+                                       const cgtp_partials &partial)
+{
+    int others = 0; /* all lanes count: where lanes part, ptxas keeps fewer numbers that they share */
+    CGTP_LOOP
+    while (tiles.reaches(graph, node, first + others))
+        others++;
+    CGTP_LOOP
+    for (int i = 0; i < others; i += CGTP_LANES) {
+        const int own = i + cgtp_lane();
+        cgtp_wait(own < others ? partial.flag + partial.first + (first + own) * blocks : NULL);
+    }
+    return others;
+}
+
+/* Adds what the `tiles` tiles after have of a receiver, in order: `row` is the lane's part of the first one's sums, and
+ * `step` from one to the next. */
+template <typename Sums>
+CGTP_DEVICE void cgtp_add_partials(const real *row, int64_t step, int tiles, const Sums &sums)
 {
     constexpr int part = Sums::part, n = Sums::elements;
     cgtp_each<(n + part - 1) / part>([&](auto number) {
         constexpr int begin = decltype(number)::value * part, end = begin + part < n ? begin + part : n;
         CGTP_LOOP
-        for (int t = tile.number + 1; tiles.reaches(graph, node, t); t++) {
-            const int64_t row = partial.first + t * blocks;
-            cgtp_wait(partial.flag + row);
-            sums.template add<begin, end>(partial.sums + row * partial.length + at);
-        }
+        for (int t = 0; t < tiles; t += Sums::ahead)
+            sums.template add<begin, end, Sums::ahead>(row + t * step, step, tiles - t);
     });
 }
 
@@ -295,10 +323,10 @@ CGTP_DEVICE bool cgtp_hand_over(const Tiles &tiles, const Graph &graph, const cg
         return true;
     }
     if (cgtp_row_end(tile, node) > count) {
-        int at = lane;
-        ((cgtp_add_partials<blocks>(tiles, graph, tile, node, partial, at, sums),
-          at += Sums::elements * Sums::words * CGTP_LANES),
-         ...);
+        const int others = cgtp_wait_for_partials<blocks>(tiles, graph, tile.number + 1, node, partial);
+        const int64_t step = blocks * (int64_t)partial.length;
+        const real *row = partial.sums + (partial.first + (tile.number + 1) * blocks) * partial.length + lane;
+        ((cgtp_add_partials(row, step, others, sums), row += Sums::elements * Sums::words * CGTP_LANES), ...);
     }
     return false;
 }

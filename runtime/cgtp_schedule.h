@@ -11,6 +11,15 @@
 namespace
 {
 
+/* Receivers of a tile at most, where tiles are whole receivers. */
+enum { CGTP_FEW_NODES = 2 };
+
+/* Are they, as the graph has so few edges per receiver? */
+static inline bool cgtp_few_edges(int64_t items, int64_t receivers)
+{
+    return receivers > 0 && items / receivers < 16;
+}
+
 /* The tile of a warp: what it needs once per receiver. In shared memory, so that it takes no registers. */
 struct cgtp_tile {
     int64_t node, node_end; /* its receivers: node .. node_end - 1 */
@@ -20,6 +29,10 @@ struct cgtp_tile {
      * aligned, that the current one is among. Those before `node` mean nothing; an end beyond int is beyond
      * every tile. */
     int end[CGTP_LANES];
+    /* Where tiles are whole receivers: the warp's next tile and the one after that; where the edges of the next one's
+     * receivers begin, and end. */
+    int after, later;
+    int64_t row[CGTP_FEW_NODES + 1];
 };
 
 /* What is found out about a tile before its first edge: it has `count` edges from `first` on, and receivers
@@ -27,7 +40,7 @@ struct cgtp_tile {
  * brings (begin, resolve, commit); other work goes between them. */
 struct cgtp_tile_prologue {
     int64_t first, node;
-    int count;
+    int count, ticket;
     int64_t edge, at, row, end; /* the lane's own */
 };
 
@@ -39,24 +52,27 @@ struct cgtp_tile_prologue {
  * the list on: a warp waits only for tiles after its own, which belong to blocks that started before or, where
  * they are short, were taken before. While blocks of the set have not started, nobody takes short ones.
  *
- * Where they have few, a tile is `nodes` whole receivers. Warps take them in turn, so that the rows of
- * senders in use at one time are near each other and stay in L2.
+ * Where they have few, a tile is `nodes` whole receivers. Warps take one after the other, whoever has done its own, in
+ * the order of the list, so that the rows of senders in use at one time are near each other and stay in L2. A warp
+ * asks two tiles ahead which one it gets, and one tile ahead where its edges are, so that it waits for neither.
  *
  * group: warps of the block that take tiles together; 0: each for itself. waits: do tiles wait for others?
  */
 template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
     cgtp_tile *tile;              /* of this warp */
-    int step;                     /* nodes > 0: from one tile of a warp to its next */
+    int step;                     /* warps: their first tiles; later ones have tickets */
     int long_tiles, rounds;       /* nodes == 0: how many there are; of short ones, */
     int64_t length, short_length; /* and their edges; those of the first round of short ones */
     unsigned *started;            /* how many blocks of the set have, */
     int blocks;                   /* of so many */
+    unsigned *queue;              /* tickets of tiles */
 
     /* Of path set s. */
     template <int sets>
-    CGTP_MEMBER cgtp_tile_scheduler(const cgtp_partition<sets> &p, int s, cgtp_tile *tile_, unsigned *counters)
+    CGTP_MEMBER cgtp_tile_scheduler(const cgtp_partition<sets> &p, int s, cgtp_tile *tile_, unsigned *counters,
+                                    unsigned *queue_)
         : tile(tile_), step(p.warps[s]), long_tiles(p.tiles[s]), rounds(p.rounds[s]), length(p.length[s]),
-          short_length(p.short_length[s]), started(counters + s), blocks(p.first[s + 1] - p.first[s])
+          short_length(p.short_length[s]), started(counters + s), blocks(p.first[s + 1] - p.first[s]), queue(queue_)
     {
     }
 
@@ -79,52 +95,80 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
     }
 
     /* The next short tile of the queue; negative: there is none. */
-    CGTP_MEMBER int ticket(unsigned *queue) const
+    CGTP_MEMBER int ticket(void) const
     {
         if (waits && (int)cgtp_tickets(started) < blocks)
             return -1;
         return rounds * long_tiles - 1 - (int)cgtp_ticket(queue);
     }
 
-    /* The same for the warp, or the group: slot, a number in shared memory through which its first warp tells
-     * the others. */
-    CGTP_MEMBER int fetch(unsigned *queue, int *slot) const
+    /* What the first lane of the warp, or the group, asks for, in all lanes: slot, a number in shared memory through which
+     * the group's first warp tells the others. */
+    template <typename Number> static CGTP_MEMBER int told(int *slot, Number number)
     {
         if constexpr (group > 1) {
             cgtp_sync_group<group>();
             if (cgtp_warp() % group == 0 && cgtp_lane() == 0)
-                *slot = ticket(queue);
+                *slot = number();
             cgtp_sync_group<group>();
             return cgtp_uniform(*slot);
         }
         cgtp_sync_warp();
-        return cgtp_shuffle(cgtp_lane() == 0 ? ticket(queue) : 0, 0);
+        return cgtp_shuffle(cgtp_lane() == 0 ? number() : 0, 0);
+    }
+
+    /* Of tiles of whole receivers: a ticket, of the first lane of the warp or group; where the edges of the receivers
+     * of tile t begin, each lane's own. */
+    CGTP_MEMBER int whole_ticket(void) const
+    {
+        const bool first = cgtp_lane() == 0 && (group <= 1 || cgtp_warp() % (group > 1 ? group : 1) == 0);
+        return first ? step + (int)cgtp_ticket(queue) : 0;
+    }
+    template <typename Graph> static CGTP_MEMBER int64_t whole_row(const Graph &graph, int t)
+    {
+        const int64_t node = t * (int64_t)nodes + cgtp_lane();
+        return cgtp_lane() <= nodes ? (int64_t)graph.receiver_row[node < graph.receivers ? node : graph.receivers] : 0;
+    }
+
+    /* The tile of the last ticket becomes the next one. */
+    template <typename Graph> CGTP_MEMBER void turn(const Graph &graph, int *slot) const
+    {
+        const int after = told(slot, [&] { return tile->later; });
+        if (cgtp_lane() == 0)
+            tile->after = checked(graph, after);
+        cgtp_sync_warp();
     }
 
     /* The number of a warp's first tile; negative: there is none. own: number of the warp, in the order of
      * starting; negative: of a block that helps. All lanes of the warp or group call this and what follows. */
-    template <typename Graph>
-    CGTP_MEMBER int start(const Graph &graph, int own, unsigned *queue, int *slot) const
+    template <typename Graph> CGTP_MEMBER int start(const Graph &graph, int own, int *slot) const
     {
         own = cgtp_uniform(own);
         if (own >= step)
             return -1;
         if constexpr (nodes == 0)
-            return own < 0 ? next(graph, queue, slot) : (1 + rounds) * long_tiles - 1 - own;
-        return checked(graph, own);
+            return own < 0 ? next(graph, slot) : (1 + rounds) * long_tiles - 1 - own;
+        if (checked(graph, own) < 0)
+            return -1;
+        const int number = whole_ticket();
+        const int64_t row = whole_row(graph, own);
+        if (cgtp_lane() == 0)
+            tile->later = number;
+        if (cgtp_lane() <= nodes)
+            tile->row[cgtp_lane()] = row;
+        turn(graph, slot);
+        return own;
     }
 
     /* Of the one after tile->number. */
-    template <typename Graph> CGTP_MEMBER int next(const Graph &graph, unsigned *queue, int *slot) const
+    template <typename Graph> CGTP_MEMBER int next(const Graph &graph, int *slot) const
     {
         if constexpr (nodes == 0)
-            return rounds ? fetch(queue, slot) : -1;
-        const int t = cgtp_uniform(tile->number) + step;
-        if constexpr (group > 1)
-            cgtp_sync_group<group>();
-        else
-            cgtp_sync_warp();
-        return checked(graph, t);
+            return rounds ? told(slot, [&] { return ticket(); }) : -1;
+        const int t = cgtp_uniform(tile->after);
+        if (t >= 0)
+            turn(graph, slot);
+        return t;
     }
     template <typename Graph> static CGTP_MEMBER int checked(const Graph &graph, int t)
     {
@@ -142,12 +186,16 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
             o.edge = o.first + (cgtp_lane() < 16 ? 0 : o.count);
             o.at = o.edge == 0 ? 0 : o.edge < graph.items ? (int64_t)graph.receiver[o.edge] : graph.receivers;
         } else {
+            const int after = cgtp_uniform(tile->after);
             o.node = t * (int64_t)nodes;
             o.at = o.node + nodes < graph.receivers ? o.node + nodes : graph.receivers;
-            o.end = ends(graph, o.node);
-            const int64_t row = graph.receiver_row[cgtp_lane() < 16 ? o.node : o.at];
-            o.first = cgtp_shuffle(row, 0);
-            o.count = (int)(cgtp_shuffle(row, 16) - o.first);
+            o.first = tile->row[0];
+            o.count = (int)(tile->row[nodes] - o.first);
+            o.end = tile->row[cgtp_lane() < nodes ? cgtp_lane() + 1 : 0];
+            if (after >= 0) {
+                o.ticket = whole_ticket();
+                o.row = whole_row(graph, after);
+            }
         }
         return o;
     }
@@ -171,11 +219,27 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
             const int inside = o.row < o.edge;
             node_end = cgtp_shuffle(o.at, 16) + cgtp_shuffle(inside, 16);
             continued = cgtp_shuffle(inside, 0);
+            tile->end[cgtp_lane()] = relative(o.end, o.first);
+        } else {
+            cgtp_sync_warp();
+            if (cgtp_lane() < nodes)
+                tile->end[(unsigned)(o.node + cgtp_lane()) % CGTP_LANES] = relative(o.end, o.first);
+            if (cgtp_lane() <= nodes)
+                tile->row[cgtp_lane()] = o.row;
+            if (cgtp_lane() == 0)
+                tile->later = o.ticket;
         }
-        tile->end[cgtp_lane()] = relative(o.end, o.first);
         if (cgtp_lane() == 0)
             tile->node = o.node, tile->node_end = node_end, tile->number = t, tile->continued = continued;
         cgtp_sync_warp();
+    }
+
+    /* Once tile t is the warp's, asks for the first numbers of the next one's edges, if there is room. */
+    template <typename Ahead, typename Index>
+    CGTP_MEMBER void ask(Ahead &ahead, const Index *list, int count, int lane) const
+    {
+        if constexpr (nodes > 0)
+            ahead.ask(list, tile->row[0], (int)(tile->row[nodes] - tile->row[0]), count, lane);
     }
 
     /* Where the edges of the lane's receiver end, of the CGTP_LANES that `node` is among. */
@@ -192,19 +256,14 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
     /* `node` is a multiple of CGTP_LANES: brings in where the edges of the receivers from it on end. */
     template <typename Graph> CGTP_MEMBER void advance(const Graph &graph, int64_t node, int64_t first) const
     {
+        if constexpr (nodes > 0)
+            return;
         const int64_t end = ends(graph, node);
         cgtp_sync_warp();
         tile->end[cgtp_lane()] = relative(end, first);
         cgtp_sync_warp();
     }
 };
-
-/* Receivers per tile for a graph: 0 from a mean of 16 edges on. */
-enum { CGTP_FEW_NODES = 2 };
-static inline int cgtp_tile_nodes(int64_t items, int64_t receivers)
-{
-    return receivers == 0 || items / receivers >= 16 ? 0 : CGTP_FEW_NODES;
-}
 
 /* The end of the edges of `node`, relative to the tile's first edge. */
 CGTP_DEVICE int cgtp_row_end(const cgtp_tile &tile, int64_t node)
@@ -215,13 +274,26 @@ CGTP_DEVICE int cgtp_row_end(const cgtp_tile &tile, int64_t node)
 /* ---- numbers of edges, 32 edges ahead ---- */
 
 /* Each lane has the number (of its sender, of its row) of one of 32 edges of the tile, and of one of the 32 after
- * them. */
+ * them; after the tile's last ones, those of the next tile's first edges. */
 template <typename Index> struct cgtp_ahead {
-    Index now, next;
+    Index now = 0, next = 0;
+    bool asked = false; /* are they there already? */
 
-    CGTP_MEMBER cgtp_ahead(const Index *list, int64_t first, int count, int lane)
-        : now(0), next(lane < count ? list[first + lane] : 0)
+    /* A tile of `count` edges from `first` on. */
+    CGTP_MEMBER void begin(const Index *list, int64_t first, int count, int lane)
     {
+        if (!asked)
+            next = lane < count ? list[first + lane] : 0;
+        asked = false;
+    }
+
+    /* The same of the one after it, while a tile of `before` edges is worked on. */
+    CGTP_MEMBER void ask(const Index *list, int64_t first, int count, int before, int lane)
+    {
+        if (before <= CGTP_LANES) {
+            next = lane < count ? list[first + lane] : 0;
+            asked = true;
+        }
     }
 
     /* Of edge `number` of the tile; asked for in ascending order. */

@@ -32,7 +32,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 14 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 15 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -91,7 +91,7 @@ struct alignas(16) warp_0 {
         real sums[640]; /* outputs of slot y, a row for each lane */
     } staging;
     cgtp_tile tile;
-    unsigned char padding0[104]; /* to whole lines */
+    unsigned char padding0[72]; /* to whole lines */
 };
 static_assert(sizeof(warp_0) == 23168 && offsetof(warp_0, staging) == 20352
     && offsetof(warp_0, tile) == 22912, "as planned");
@@ -521,7 +521,8 @@ struct set_0_z : set_0 {
 /* Path set 0: the edges of tile `number`, for one channel block. */
 template <int nodes>
 CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_scheduler<nodes, 2, false> &tiles,
-    int number, int channel_block, warp_0 &own, reduce_0 &sums, cgtp_policy stream, cgtp_policy keep)
+    int number, int channel_block, warp_0 &own, reduce_0 &sums, cgtp_ahead<int32_t> &senders,
+    cgtp_policy stream, cgtp_policy keep)
 {
     const auto &graph = l.graph;
     const cgtp_tile &tile = own.tile;
@@ -529,20 +530,25 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
     cgtp_tile_prologue prologue = tiles.begin(graph, number);
     const int64_t first = prologue.first;
     const int count = prologue.count;
-    cgtp_ahead<int32_t> senders(graph.sender, first, count, lane);
-    tiles.resolve(graph, prologue);
-    int32_t node = (int32_t)prologue.node;
+    senders.begin(graph.sender, first, count, lane);
     cgtp_ring<stage_0, 3> ring(own.ring);
     int done = 0; /* edges of the tile */
-    /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
-    auto load = [&](int edge, stage_0 &to, int lane) {
-        const auto sender = senders.of(graph.sender, first, count, edge, lane);
-        const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
+    /* Starts the copies of an edge of the tile into a stage (see cgtp_ring): of its own rows, of its
+     * sender's, of both. */
+    auto load_item = [&](int edge, stage_0 &to, int lane) {
         const cgtp_lanes_rows<16, false> y_base(l.y_, first, 16, lane);
         const real *const w_base = cgtp_lanes_weights<set_0_w, false>(l.w_, first, 2176, channel_block, lane);
-        cgtp_copy_segments<set_0_x>(x_base.nth(sender, 1152), lane, keep, to.x_s0, to.x_s1, to.x_s2);
         cgtp_copy_lanes_row(to.y_, y_base.nth(edge, 16), lane, stream);
         cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row(w_base, edge, 2176), lane, stream);
+    };
+    auto load_sender = [&](int edge, stage_0 &to, int lane) {
+        const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
+        const auto sender = senders.of(graph.sender, first, count, edge, lane);
+        cgtp_copy_segments<set_0_x>(x_base.nth(sender, 1152), lane, keep, to.x_s0, to.x_s1, to.x_s2);
+    };
+    auto load = [&](int edge, stage_0 &to, int lane) {
+        load_sender(edge, to, lane);
+        load_item(edge, to, lane);
     };
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
@@ -555,8 +561,12 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
         cgtp_write_segments<set_0_x, CGTP_STORE>(l.gx_edges + (first + number) * (int64_t)1152, channel_block,
             lane, own.staging.edge.gx_s0, own.staging.edge.gx_s1, own.staging.edge.gx_s2);
     };
-    ring.fill(count, load);
+    ring.begin(count, load_item);
+    tiles.resolve(graph, prologue);
+    int32_t node = (int32_t)prologue.node;
+    ring.fill(count, load_sender);
     tiles.commit(prologue, number);
+    tiles.ask(senders, graph.sender, count, lane);
     CGTP_LOOP
     for (; node < cgtp_uniform(tile.node_end); node++) {
         if (node % CGTP_LANES == 0)
@@ -664,11 +674,13 @@ CGTP_KERNEL(128, 2) backward_convolution(const launch l, const cgtp_partition<1>
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     warp_0 &own = block.warp[cgtp_warp()];
     unsigned *const queue = l.counters_backward_convolution + partition.queue[0];
-    const cgtp_tile_scheduler<nodes, 2, false> tiles(partition, 0, &own.tile,
-        l.counters_backward_convolution);
-    for (int t = tiles.start(l.graph, warp / 2, queue, block.broadcast + cgtp_warp() / 2); t >= 0;
-        t = tiles.next(l.graph, queue, block.broadcast + cgtp_warp() / 2))
-        backward_convolution_0(l, tiles, t, warp % 2, own, block.reduce[cgtp_warp() / 2], stream, keep);
+    const cgtp_tile_scheduler<nodes, 2, false> tiles(partition, 0, &own.tile, l.counters_backward_convolution,
+        queue);
+    cgtp_ahead<int32_t> senders;
+    for (int t = tiles.start(l.graph, warp / 2, block.broadcast + cgtp_warp() / 2); t >= 0;
+        t = tiles.next(l.graph, block.broadcast + cgtp_warp() / 2))
+        backward_convolution_0(l, tiles, t, warp % 2, own, block.reduce[cgtp_warp() / 2], senders, stream,
+            keep);
 }
 
 /* gx: the rows of each sender's edges, added in the order of by_sender; 16 bytes per thread. */
@@ -729,10 +741,10 @@ extern "C" cgtp_status mace_large_backward(const cgtp_graph *graph, const float 
         static const cgtp_set_cost cost[] = {{1849, 0, 2}};
         const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items,
             graph->receivers, cost);
-        const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(nodes ? code::backward_convolution<CGTP_FEW_NODES>
-            : code::backward_convolution<0>, cgtp_partition_blocks(partition), 128,
-            sizeof(code::backward_convolution_block), stream, l, partition)))
+        const bool few = cgtp_few_edges(graph->items, graph->receivers);
+        if ((status = cgtp_launch_early(few ? code::backward_convolution<1> : code::backward_convolution<0>,
+            cgtp_partition_blocks(partition), 128, sizeof(code::backward_convolution_block), stream, l,
+            partition)))
             return status;
     }
     if ((status = cgtp_launch_early(code::backward_gather_gx_, graph->senders * 3, 128, 0, stream, l)))

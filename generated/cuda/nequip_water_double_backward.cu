@@ -32,7 +32,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 14 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 15 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -77,7 +77,7 @@ struct alignas(16) warp_0 {
         } edge;
     } staging;
     cgtp_tile tile;
-    unsigned char padding0[104]; /* to whole lines */
+    unsigned char padding0[72]; /* to whole lines */
 };
 static_assert(sizeof(warp_0) == 19072 && offsetof(warp_0, staging) == 14208
     && offsetof(warp_0, tile) == 18816, "as planned");
@@ -186,7 +186,7 @@ struct set_0_z : set_0 {
 template <int nodes>
 CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     const cgtp_tile_scheduler<nodes, 0, true> &tiles, int number, int channel_block, warp_0 &own,
-    int64_t partial_row, cgtp_policy stream, cgtp_policy keep)
+    int64_t partial_row, cgtp_ahead<int32_t> &senders, cgtp_policy stream, cgtp_policy keep)
 {
     const auto &graph = l.graph;
     const cgtp_tile &tile = own.tile;
@@ -194,9 +194,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     cgtp_tile_prologue prologue = tiles.begin(graph, number);
     const int64_t first = prologue.first;
     const int count = prologue.count;
-    cgtp_ahead<int32_t> senders(graph.sender, first, count, lane);
-    tiles.resolve(graph, prologue);
-    int32_t node = (int32_t)prologue.node;
+    senders.begin(graph.sender, first, count, lane);
     cgtp_ring<stage_0, 3> ring(own.ring);
     int done = 0; /* edges of the tile */
     const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane),
@@ -205,19 +203,30 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     const real *const w_base = cgtp_lanes_weights<set_0_w, true>(l.w_, first, 320, channel_block, lane);
     const real *const cw_base = cgtp_lanes_weights<set_0_w, true>(l.cw_, first, 320, channel_block, lane);
     real *const d_w_base = cgtp_opaque_global(l.d_w_ + first * 320 + lane);
-    /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
-    auto load = [&](int edge, stage_0 &to, int lane) {
-        const auto sender = senders.of(graph.sender, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(x_base.nth(sender, 256), lane, keep, to.x_s0, to.x_s1, to.x_s2, to.x_s3);
+    /* Starts the copies of an edge of the tile into a stage (see cgtp_ring): of its own rows, of its
+     * sender's, of both. */
+    auto load_item = [&](int edge, stage_0 &to, int lane) {
         cgtp_copy_lanes_row(to.y_, y_base.nth(edge, 4), lane, stream);
         cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row(w_base, edge, 320), lane, stream);
-        cgtp_copy_segments<set_0_x>(ax_base.nth(sender, 256), lane, keep, to.ax_s0, to.ax_s1, to.ax_s2,
-            to.ax_s3);
         cgtp_copy_lanes_row(to.by_, by_base.nth(edge, 4), lane, stream);
         cgtp_copy_lanes_weights<set_0_w>(to.cw_p0, cgtp_nth_row(cw_base, edge, 320), lane, stream);
     };
-    ring.fill(count, load);
+    auto load_sender = [&](int edge, stage_0 &to, int lane) {
+        const auto sender = senders.of(graph.sender, first, count, edge, lane);
+        cgtp_copy_segments<set_0_x>(x_base.nth(sender, 256), lane, keep, to.x_s0, to.x_s1, to.x_s2, to.x_s3);
+        cgtp_copy_segments<set_0_x>(ax_base.nth(sender, 256), lane, keep, to.ax_s0, to.ax_s1, to.ax_s2,
+            to.ax_s3);
+    };
+    auto load = [&](int edge, stage_0 &to, int lane) {
+        load_sender(edge, to, lane);
+        load_item(edge, to, lane);
+    };
+    ring.begin(count, load_item);
+    tiles.resolve(graph, prologue);
+    int32_t node = (int32_t)prologue.node;
+    ring.fill(count, load_sender);
     tiles.commit(prologue, number);
+    tiles.ask(senders, graph.sender, count, lane);
     CGTP_LOOP
     for (; node < cgtp_uniform(tile.node_end); node++) {
         if (node % CGTP_LANES == 0)
@@ -306,9 +315,10 @@ CGTP_KERNEL(128, 3) double_backward_convolution(const launch l, const cgtp_parti
     warp_0 &own = block.warp[cgtp_warp()];
     unsigned *const queue = l.counters_double_backward_convolution + partition.queue[0];
     const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile,
-        l.counters_double_backward_convolution);
-    for (int t = tiles.start(l.graph, warp, queue, NULL); t >= 0; t = tiles.next(l.graph, queue, NULL))
-        double_backward_convolution_0(l, tiles, t, 0, own, partition.partial_row[0], stream, keep);
+        l.counters_double_backward_convolution, queue);
+    cgtp_ahead<int32_t> senders;
+    for (int t = tiles.start(l.graph, warp, NULL); t >= 0; t = tiles.next(l.graph, NULL))
+        double_backward_convolution_0(l, tiles, t, 0, own, partition.partial_row[0], senders, stream, keep);
 }
 
 /* d_x: the rows of each sender's edges, added in the order of by_sender; 16 bytes per thread. */
@@ -377,8 +387,8 @@ extern "C" cgtp_status nequip_water_double_backward(const cgtp_graph *graph, con
         static const cgtp_set_cost cost[] = {{694, 2252, 1}};
         const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 3, 4, graph->items,
             graph->receivers, cost);
-        const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(nodes ? code::double_backward_convolution<CGTP_FEW_NODES>
+        const bool few = cgtp_few_edges(graph->items, graph->receivers);
+        if ((status = cgtp_launch_early(few ? code::double_backward_convolution<1>
             : code::double_backward_convolution<0>, cgtp_partition_blocks(partition), 128,
             sizeof(code::double_backward_convolution_block), stream, l, partition)))
             return status;

@@ -29,7 +29,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 14 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 15 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -66,7 +66,7 @@ struct alignas(16) warp_0 {
         real rows[2][512];
     } staging;
     cgtp_tile tile;
-    unsigned char padding0[104]; /* to whole lines */
+    unsigned char padding0[72]; /* to whole lines */
 };
 static_assert(sizeof(warp_0) == 14080 && offsetof(warp_0, staging) == 9728 && offsetof(warp_0, tile) == 13824,
     "as planned");
@@ -138,7 +138,8 @@ struct set_0_z : set_0 {
 /* Path set 0: the edges of tile `number`, for one channel block. partial_row: the set's first. */
 template <int nodes>
 CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_scheduler<nodes, 0, true> &tiles,
-    int number, int channel_block, warp_0 &own, int64_t partial_row, cgtp_policy stream, cgtp_policy keep)
+    int number, int channel_block, warp_0 &own, int64_t partial_row, cgtp_ahead<int32_t> &senders,
+    cgtp_policy stream, cgtp_policy keep)
 {
     const auto &graph = l.graph;
     const cgtp_tile &tile = own.tile;
@@ -146,23 +147,32 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
     cgtp_tile_prologue prologue = tiles.begin(graph, number);
     const int64_t first = prologue.first;
     const int count = prologue.count;
-    cgtp_ahead<int32_t> senders(graph.sender, first, count, lane);
-    tiles.resolve(graph, prologue);
-    int32_t node = (int32_t)prologue.node;
+    senders.begin(graph.sender, first, count, lane);
     cgtp_ring<stage_0, 4> ring(own.ring);
     int done = 0; /* edges of the tile */
     const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
     const cgtp_lanes_rows<4, true> y_base(l.y_, first, 4, lane);
     const real *const w_base = cgtp_lanes_weights<set_0_w, true>(l.w_, first, 320, channel_block, lane);
-    /* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */
-    auto load = [&](int edge, stage_0 &to, int lane) {
-        const auto sender = senders.of(graph.sender, first, count, edge, lane);
-        cgtp_copy_segments<set_0_x>(x_base.nth(sender, 256), lane, keep, to.x_s0, to.x_s1, to.x_s2, to.x_s3);
+    /* Starts the copies of an edge of the tile into a stage (see cgtp_ring): of its own rows, of its
+     * sender's, of both. */
+    auto load_item = [&](int edge, stage_0 &to, int lane) {
         cgtp_copy_lanes_row(to.y_, y_base.nth(edge, 4), lane, stream);
         cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row(w_base, edge, 320), lane, stream);
     };
-    ring.fill(count, load);
+    auto load_sender = [&](int edge, stage_0 &to, int lane) {
+        const auto sender = senders.of(graph.sender, first, count, edge, lane);
+        cgtp_copy_segments<set_0_x>(x_base.nth(sender, 256), lane, keep, to.x_s0, to.x_s1, to.x_s2, to.x_s3);
+    };
+    auto load = [&](int edge, stage_0 &to, int lane) {
+        load_sender(edge, to, lane);
+        load_item(edge, to, lane);
+    };
+    ring.begin(count, load_item);
+    tiles.resolve(graph, prologue);
+    int32_t node = (int32_t)prologue.node;
+    ring.fill(count, load_sender);
     tiles.commit(prologue, number);
+    tiles.ask(senders, graph.sender, count, lane);
     CGTP_LOOP
     for (; node < cgtp_uniform(tile.node_end); node++) {
         if (node % CGTP_LANES == 0)
@@ -222,9 +232,11 @@ CGTP_KERNEL(128, 4) forward_convolution(const launch l, const cgtp_partition<1> 
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     warp_0 &own = block.warp[cgtp_warp()];
     unsigned *const queue = l.counters_forward_convolution + partition.queue[0];
-    const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile, l.counters_forward_convolution);
-    for (int t = tiles.start(l.graph, warp, queue, NULL); t >= 0; t = tiles.next(l.graph, queue, NULL))
-        forward_convolution_0(l, tiles, t, 0, own, partition.partial_row[0], stream, keep);
+    const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile, l.counters_forward_convolution,
+        queue);
+    cgtp_ahead<int32_t> senders;
+    for (int t = tiles.start(l.graph, warp, NULL); t >= 0; t = tiles.next(l.graph, NULL))
+        forward_convolution_0(l, tiles, t, 0, own, partition.partial_row[0], senders, stream, keep);
 }
 
 } // namespace code
@@ -272,10 +284,10 @@ extern "C" cgtp_status nequip_water_forward(const cgtp_graph *graph, const float
         static const cgtp_set_cost cost[] = {{260, 2252, 1}};
         const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 4, 4, graph->items,
             graph->receivers, cost);
-        const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(nodes ? code::forward_convolution<CGTP_FEW_NODES>
-            : code::forward_convolution<0>, cgtp_partition_blocks(partition), 128,
-            sizeof(code::forward_convolution_block), stream, l, partition)))
+        const bool few = cgtp_few_edges(graph->items, graph->receivers);
+        if ((status = cgtp_launch_early(few ? code::forward_convolution<2> : code::forward_convolution<0>,
+            cgtp_partition_blocks(partition), 128, sizeof(code::forward_convolution_block), stream, l,
+            partition)))
             return status;
     }
     return CGTP_OK;

@@ -238,7 +238,14 @@ CGTP_DEVICE int cgtp_thread(void) { return (int)threadIdx.x; }
 CGTP_DEVICE int cgtp_blocks(void) { return (int)gridDim.x; }
 
 CGTP_DEVICE void cgtp_signal(unsigned *flag) { simt_signal(flag); }
-CGTP_DEVICE void cgtp_wait(const unsigned *flag) { simt_wait(flag); }
+CGTP_DEVICE void cgtp_wait(const unsigned *flag) /* of one lane after the other */
+{
+    for (int i = 0; i < CGTP_LANES; i++) {
+        const unsigned *const lanes = (const unsigned *)(uintptr_t)cgtp_shuffle((long long)(uintptr_t)flag, i);
+        if (lanes)
+            simt_wait(lanes);
+    }
+}
 
 CGTP_DEVICE real cgtp_read_other(const real *p)
 {

@@ -36,39 +36,42 @@ static const char *first_field(const struct conv *c, int input)
     return n ? conv_field(c->w->arena, conv_name(c->w, false, input), SLOT_W, path[0]) : NULL;
 }
 
-/* Where the lane's parts of the arrays that the stages are filled from begin. Rows of items are those from
- * the tile's first edge on; in any order of edges, from item 0 on. */
-static void emit_rows_in(struct conv *c)
+/* Where the lane's parts of the rows of x begin. */
+static void emit_sender_rows_in(struct conv *c)
 {
     struct source *w = c->w;
-    struct arena *a = w->arena;
-    const char *first = own(w)->orders ? "0" : "first", *kept = c->s->keeps_rows ? "true" : "false";
-    const char *x = NULL, *y = NULL, *x_type = NULL;
-    for (int i = 0; i < w->form->inputs; i++) {
-        const struct operand *in = source_input(w, i);
-        if (!demand_reads(w->demand, i))
-            continue;
-        if (in->slot == SLOT_X) {
-            x_type = source_held(w->plan, in);
-            x = arena_printf(a, "%s%s%sbase(l.%s, channel_block, lane)", x ? x : "", x ? ", " : "",
-                             in->symbol, in->array);
-        }
-        if (in->slot == SLOT_Y)
-            y = arena_printf(a, "%s%s%sbase(l.%s, %s, %s, lane)", y ? y : "", y ? ", " : "", in->symbol,
-                             in->array, first, source_stride(w, in));
+    struct text x = {.arena = w->arena};
+    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + 1), n = conv_operands(w, SLOT_X, false, number);
+    for (int i = 0; i < n; i++) {
+        const struct operand *in = source_input(w, number[i]);
+        text_printf(&x, "%s%sbase(l.%s, channel_block, lane)", i ? ", " : "", in->symbol, in->array);
     }
-    if (x)
-        line(c->o, "const cgtp_row<const %s, set_%d_x> %s;", x_type, c->label, x);
-    if (y)
-        line(c->o, "const cgtp_lanes_rows<%lld, %s> %s;", (long long)w->problem->dim[SLOT_Y], kept, y);
-    for (int i = 0; i < w->form->inputs; i++) {
-        const struct operand *in = source_input(w, i);
-        if (demand_reads(w->demand, i) && in->slot == SLOT_W && first_field(c, i))
-            line(c->o,
-                 "const %s *const %sbase = cgtp_lanes_weights<set_%d_w, %s>(l.%s, %s, %s, channel_block, "
-                 "lane);",
-                 source_held(w->plan, in), in->symbol, c->label, kept, in->array, first,
-                 source_stride(w, in));
+    if (n)
+        line(c->o, "const cgtp_row<const %s, set_%d_x> %s;", source_held(w->plan, conv_array(w, SLOT_X)),
+             c->label, text_string(&x));
+}
+
+/* The same of rows of items, from the tile's first edge on; in any order of edges, from item 0 on. */
+static void emit_item_rows_in(struct conv *c)
+{
+    struct source *w = c->w;
+    const char *first = own(w)->orders ? "0" : "first", *kept = c->s->keeps_rows ? "true" : "false";
+    struct text y = {.arena = w->arena};
+    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + 1), n = conv_operands(w, SLOT_Y, false, number);
+    for (int i = 0; i < n; i++) {
+        const struct operand *in = source_input(w, number[i]);
+        text_printf(&y, "%s%sbase(l.%s, %s, %s, lane)", i ? ", " : "", in->symbol, in->array, first,
+                    source_stride(w, in));
+    }
+    if (n)
+        line(c->o, "const cgtp_lanes_rows<%lld, %s> %s;", (long long)w->problem->dim[SLOT_Y], kept,
+             text_string(&y));
+    n = conv_operands(w, SLOT_W, false, number);
+    for (int i = 0; i < n && first_field(c, number[i]); i++) {
+        const struct operand *in = source_input(w, number[i]);
+        line(c->o,
+             "const %s *const %sbase = cgtp_lanes_weights<set_%d_w, %s>(l.%s, %s, %s, channel_block, lane);",
+             source_held(w->plan, in), in->symbol, c->label, kept, in->array, first, source_stride(w, in));
     }
 }
 
@@ -93,7 +96,8 @@ void conv_rows(struct conv *c)
 {
     if (!c->s->keeps_rows)
         return;
-    emit_rows_in(c);
+    emit_sender_rows_in(c);
+    emit_item_rows_in(c);
     emit_rows_out(c);
 }
 
@@ -113,28 +117,61 @@ static void emit_copies(struct conv *c, int input)
              c->label, first, in->symbol, row, stride);
 }
 
-void conv_load(struct conv *c)
+/* Begins a function that starts copies of an edge. */
+static void emit_load_head(struct conv *c, const char *name)
+{
+    line(c->o, "auto %s = [&](int edge, stage_%d &to, int lane) {", name, c->label);
+}
+
+/* The part of the copies that needs the edge's sender. */
+static void emit_load_sender(struct conv *c)
 {
     struct source *w = c->w;
-    line(c->o, "/* Starts the copies of an edge of the tile into a stage (see cgtp_ring). */");
-    line(c->o, "auto load = [&](int edge, stage_%d &to, int lane) {", c->label);
-    if (conv_needs_senders(w))
-        line(c->o, "const auto sender = senders.of(graph.sender, first, count, edge, lane);");
-    if (own(w)->orders)
-        line(c->o, "const int64_t item = order.of(graph.order, first, count, edge, lane);");
-    if (!c->s->keeps_rows)
-        emit_rows_in(c);
+    line(c->o, "const auto sender = senders.of(graph.sender, first, count, edge, lane);");
     for (int i = 0; i < w->form->inputs; i++)
-        if (demand_reads(w->demand, i))
+        if (demand_reads(w->demand, i) && source_input(w, i)->slot == SLOT_X)
             emit_copies(c, i);
     if (own(w)->b_outputs && !own(w)->edge_buffer) {
         line(c->o, "if (lane == 0)");
         line(c->o, "to.sender = sender;");
     }
+}
+
+/* The part that needs the edge alone. */
+static void emit_load_item(struct conv *c)
+{
+    struct source *w = c->w;
+    if (own(w)->orders)
+        line(c->o, "const int64_t item = order.of(graph.order, first, count, edge, lane);");
+    for (int i = 0; i < w->form->inputs; i++)
+        if (demand_reads(w->demand, i) && source_input(w, i)->slot != SLOT_X)
+            emit_copies(c, i);
     if (own(w)->orders && (own(w)->a_outputs || own(w)->w_outputs)) {
         line(c->o, "if (lane == 0)");
         line(c->o, "to.item = item;");
     }
+}
+
+void conv_load(struct conv *c)
+{
+    const bool senders = conv_needs_senders(c->w);
+    line(c->o, "/* Starts the copies of an edge of the tile into a stage (see cgtp_ring)%s. */",
+         senders ? ": of its own rows, of its sender's, of both" : "");
+    emit_load_head(c, senders ? "load_item" : "load");
+    if (!c->s->keeps_rows)
+        emit_item_rows_in(c);
+    emit_load_item(c);
+    line(c->o, "};");
+    if (!senders)
+        return;
+    emit_load_head(c, "load_sender");
+    if (!c->s->keeps_rows)
+        emit_sender_rows_in(c);
+    emit_load_sender(c);
+    line(c->o, "};");
+    emit_load_head(c, "load");
+    line(c->o, "load_sender(edge, to, lane);");
+    line(c->o, "load_item(edge, to, lane);");
     line(c->o, "};");
 }
 

@@ -262,20 +262,47 @@ static bool takes_which(const struct conv *c)
     return c->alike > 1 && (own(c->w)->g_outputs || conv_operands(c->w, SLOT_G, false, number));
 }
 
+/* Numbers that the set's warps have ahead, by name: of edges' senders, of their rows. */
+static int numbers_ahead(const struct conv *c, const char *name[2])
+{
+    int n = 0;
+    if (conv_needs_senders(c->w))
+        name[n++] = "senders";
+    if (own(c->w)->orders)
+        name[n++] = "order";
+    return n;
+}
+
+/* before name after, for each of them */
+static const char *of_numbers_ahead(const struct conv *c, const char *before, const char *after)
+{
+    struct text list = {.arena = c->w->arena};
+    const char *name[2];
+    for (int i = 0, n = numbers_ahead(c, name); i < n; i++)
+        text_printf(&list, "%s%s%s", before, name[i], after);
+    return text_string(&list);
+}
+
+static const char *index_type(const struct source *w)
+{
+    return w->spec->index64 ? "int64_t" : "int32_t";
+}
+
 static void emit_set_head(struct conv *c)
 {
     const struct convolution *g = own(c->w);
+    const char *ahead = arena_printf(c->w->arena, "cgtp_ahead<%s> &", index_type(c->w));
     line(c->o, "/* Path set %d: the edges of tile `number`, for one channel block.%s */", c->number,
          g->hands_over ? " partial_row: the set's first." : "");
     line(c->o, "template <int nodes>");
     line(c->o,
          "CGTP_DEVICE void %s_%d(const launch &l, const cgtp_tile_scheduler<nodes, %d, %s> &tiles, int "
          "number, "
-         "int channel_block, %swarp_%d &own, %s%scgtp_policy stream, cgtp_policy keep)",
+         "int channel_block, %swarp_%d &own, %s%s%scgtp_policy stream, cgtp_policy keep)",
          g->name, c->number, g->reduces ? c->s->channel_blocks : 0, g->hands_over ? "true" : "false",
          takes_which(c) ? "int which, " : "", c->label,
          g->reduces ? arena_printf(c->w->arena, "%s &sums, ", c->s->reduce.name) : "",
-         g->hands_over ? "int64_t partial_row, " : "");
+         g->hands_over ? "int64_t partial_row, " : "", of_numbers_ahead(c, ahead, ", "));
     line(c->o, "{");
 }
 
@@ -284,7 +311,7 @@ static void emit_set(struct conv *c)
     struct source *w = c->w;
     struct out *o = c->o;
     const struct convolution *g = own(w);
-    const char *index = w->spec->index64 ? "int64_t" : "int32_t";
+    const char *index = index_type(w);
     emit_set_head(c);
     line(o, "const auto &graph = l.graph;");
     line(o, "const cgtp_tile &tile = own.tile;");
@@ -293,11 +320,9 @@ static void emit_set(struct conv *c)
     line(o, "const int64_t first = prologue.first;");
     line(o, "const int count = prologue.count;");
     if (conv_needs_senders(w))
-        line(o, "cgtp_ahead<%s> senders(graph.sender, first, count, lane);", index);
+        line(o, "senders.begin(graph.sender, first, count, lane);");
     if (g->orders)
-        line(o, "cgtp_ahead<%s> order(graph.order, first, count, lane);", index);
-    line(o, "tiles.resolve(graph, prologue);");
-    line(o, "%s node = (%s)prologue.node;", index, index);
+        line(o, "order.begin(graph.order, first, count, lane);");
     line(o, "cgtp_ring<stage_%d, %d> ring(own.ring);", c->label, g->stages);
     line(o, "int done = 0; /* edges of the tile */");
     conv_rows(c);
@@ -306,8 +331,16 @@ static void emit_set(struct conv *c)
         conv_reduce(c);
     if (g->b_outputs)
         conv_put_x(c);
-    line(o, "ring.fill(count, load);");
+    if (conv_needs_senders(w))
+        line(o, "ring.begin(count, load_item);");
+    line(o, "tiles.resolve(graph, prologue);");
+    line(o, "%s node = (%s)prologue.node;", index, index);
+    line(o, "ring.fill(count, load%s);", conv_needs_senders(w) ? "_sender" : "");
     line(o, "tiles.commit(prologue, number);");
+    if (conv_needs_senders(w))
+        line(o, "tiles.ask(senders, graph.sender, count, lane);");
+    if (g->orders)
+        line(o, "tiles.ask(order, graph.order, count, lane);");
     line(o, "CGTP_LOOP");
     line(o, "for (; node < cgtp_uniform(tile.node_end); node++) {");
     line(o, "if (node %% CGTP_LANES == 0)");
@@ -363,15 +396,19 @@ static void emit_block_of_set(struct conv *c)
     line(o, "unsigned *const queue = l.counters_%s + partition.queue[%s]%s%s;", g->name, set,
          g->reduces || blocks == 1 ? "" : " + ", g->reduces || blocks == 1 ? "" : channel_block);
     const char *slot = g->reduces ? arena_printf(w->arena, "block.broadcast + %s", own_group) : "NULL";
-    line(o, "const cgtp_tile_scheduler<nodes, %d, %s> tiles(partition, %s, &own.tile, l.counters_%s);",
+    line(o, "const cgtp_tile_scheduler<nodes, %d, %s> tiles(partition, %s, &own.tile, l.counters_%s, queue);",
          g->reduces ? blocks : 0, g->hands_over ? "true" : "false", set, g->name);
-    line(o, "for (int t = tiles.start(l.graph, %s, queue, %s); t >= 0; t = tiles.next(l.graph, queue, %s))",
-         begin, slot, slot);
-    line(o, "%s_%d(%s, tiles, t, %s, %sown, %s%sstream, keep);", g->name, c->number,
+    const char *name[2];
+    for (int i = 0, n = numbers_ahead(c, name); i < n; i++)
+        line(o, "cgtp_ahead<%s> %s;", index_type(w), name[i]);
+    line(o, "for (int t = tiles.start(l.graph, %s, %s); t >= 0; t = tiles.next(l.graph, %s))", begin, slot,
+         slot);
+    line(o, "%s_%d(%s, tiles, t, %s, %sown, %s%s%sstream, keep);", g->name, c->number,
          c->alike > 1 ? "at" : "l", channel_block, takes_which(c) ? "which, " : "",
          g->reduces ? arena_printf(w->arena, "block.reduce%s[%s], ", g->one_reduce ? "" : member, own_group)
                     : "",
-         g->hands_over ? arena_printf(w->arena, "partition.partial_row[%s], ", set) : "");
+         g->hands_over ? arena_printf(w->arena, "partition.partial_row[%s], ", set) : "",
+         of_numbers_ahead(c, "", ", "));
 }
 
 /* A block computes its own path set; then, while tiles of others are left, these. */

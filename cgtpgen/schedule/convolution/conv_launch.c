@@ -70,14 +70,12 @@ static void emit_main_launch(struct source *w, struct out *o)
          "graph->receivers, cost);",
          g->sets, g->blocks, g->warps);
     if (g->few)
-        line(o, "const int nodes = cgtp_tile_nodes(graph->items, graph->receivers);");
-    const char *few = g->few ? arena_printf(w->arena, "nodes ? code::%s<CGTP_FEW_NODES> : ", g->name) : "";
-    /* sums that carry their errors along count edges from the tile's first on */
-    const char *nodes = !g->whole ? "0" : g->carries ? "1" : "CGTP_FEW_NODES";
+        line(o, "const bool few = cgtp_few_edges(graph->items, graph->receivers);");
+    const char *few = g->few ? arena_printf(w->arena, "few ? code::%s<%d> : ", g->name, g->few_nodes) : "";
     emit_step(o, arena_printf(w->arena,
-                              "cgtp_launch_early(%scode::%s<%s>, cgtp_partition_blocks(partition), %d, "
+                              "cgtp_launch_early(%scode::%s<%d>, cgtp_partition_blocks(partition), %d, "
                               "sizeof(code::%s), stream, l, partition)",
-                              few, g->name, nodes, g->warps * LANES, g->block->name));
+                              few, g->name, g->whole ? g->few_nodes : 0, g->warps * LANES, g->block->name));
     line(o, "}");
 }
 

@@ -11,7 +11,8 @@ enum {
     BEYOND_DOUBLE =
         48, /* registers counted beyond those there are, in float64, with which little is spilled */
     FEW_INSTRUCTIONS =
-        12 << 10 /* of all loops of a kernel that has a second one for few edges per receiver */
+        12 << 10,    /* of all loops of a kernel that has a second one for few edges per receiver */
+    TILE_SHARE = 500 /* a path set's time per edge from which on one receiver is enough for a tile */
 };
 
 /* ---- what can the convolution compute? ---- */
@@ -136,6 +137,20 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
     conv_layout_block(a, g);
 }
 
+/* Is there a kernel of its own for graphs with few edges per receiver, and how many receivers has a tile
+ * where tiles are whole receivers? The fewer, the less the warps have in hand that end last, and the nearer
+ * each other are the senders in use; the more, the less it takes to go from one tile to the next. */
+static void choose_tiles(struct convolution *g, const struct spec *s, int instructions)
+{
+    enum { NODES_MOST = 2 };              /* the runtime's CGTP_FEW_NODES */
+    bool single = g->carries && g->whole; /* such sums count edges from the tile's first on */
+    bool short_edges = false;
+    for (int i = 0; i < g->sets; i++)
+        short_edges |= g->set[i].share < TILE_SHARE;
+    g->few = s->reduction != REDUCTION_INVARIANT && instructions <= FEW_INSTRUCTIONS;
+    g->few_nodes = single || !short_edges ? 1 : NODES_MOST;
+}
+
 /* The components of y that matter to each path set, in whole fours where rows have these. */
 static void find_ys(const struct problem *p, struct convolution *g)
 {
@@ -220,7 +235,7 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     find_ys(p, g);
     g->whole = g->g_outputs && leaves_by(p->spec, SLOT_G, 1, ROUTE_OWNED_ROW);
     g->hands_over = g->g_outputs && !g->whole;
-    g->few = p->spec->reduction != REDUCTION_INVARIANT && instructions <= FEW_INSTRUCTIONS;
+    choose_tiles(g, p->spec, instructions);
     g->warps = CONV_WARPS;
     g->blocks = g->device->occupancy[point].warps / g->warps;
     g->grouped = g->a_outputs;

@@ -115,6 +115,7 @@ struct convolution {
     bool whole; /* tiles are whole receivers, in every graph, so that a sum depends on its own edges alone */
     bool hands_over;  /* warps hand each other parts of a receiver's sums */
     bool few;         /* has a kernel of its own for graphs with few edges per receiver */
+    int few_nodes;    /* receivers of a tile where tiles are whole receivers */
     bool edge_buffer; /* B outputs are summed by a second kernel, in the order of by_sender */
     int edge_row;     /* elements of a row of that buffer, for each B output */
     /* A outputs, a_length elements an item: are the warps of a tile a group of one block? Then they sum them
