@@ -67,8 +67,8 @@ static void uvu_0_0_0(int64_t n, const real *restrict x_, const real *restrict y
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u], gz_c0 = gz_[u];
         gx_[u] = gx_[u] + w_c0 * y_c0 * gz_c0;
-        const real s0_0 = gz_c0 * x_c0;
-        gy_[u] = gy_[u] + s0_0 * w_c0, gw_[u] = s0_0 * y_c0;
+        const real s0 = gz_c0 * x_c0;
+        gy_[u] = gy_[u] + s0 * w_c0, gw_[u] = s0 * y_c0;
     }
 }
 
@@ -139,13 +139,13 @@ static void uvu_1_1_0(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_f2 = K1_3 * y_c2;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], gz_c0 = gz_[u];
-        const real s0_0 = w_c0 * gz_c0;
-        gx_[u] = gx_[u] + s0_0 * y_f0, gx_[n + u] = gx_[n + u] + s0_0 * y_f1;
-        gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * y_f2, gy_[u] = gy_[u] + s0_0 * x_c0 * K1_3;
-        gy_[lda + u] = gy_[lda + u] + s0_0 * x_c1 * K1_3;
-        gy_[2 * lda + u] = gy_[2 * lda + u] + s0_0 * x_c2 * K1_3;
-        const real s1_0 = x_c0 * y_f0 + x_c1 * y_f1 + x_c2 * y_f2;
-        gw_[u] = gz_c0 * s1_0;
+        const real s0 = w_c0 * gz_c0;
+        gx_[u] = gx_[u] + s0 * y_f0, gx_[n + u] = gx_[n + u] + s0 * y_f1;
+        gx_[2 * n + u] = gx_[2 * n + u] + s0 * y_f2, gy_[u] = gy_[u] + s0 * x_c0 * K1_3;
+        gy_[lda + u] = gy_[lda + u] + s0 * x_c1 * K1_3;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + s0 * x_c2 * K1_3;
+        const real s1 = x_c0 * y_f0 + x_c1 * y_f1 + x_c2 * y_f2;
+        gw_[u] = gz_c0 * s1;
     }
 }
 
@@ -157,11 +157,11 @@ static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y
     const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], gz_c0 = gz_[u];
-        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], s0_0 = w_c0 * y_c0;
-        gx_[u] = gx_[u] + s0_0 * gz_c0, gx_[n + u] = gx_[n + u] + s0_0 * gz_c1;
-        gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * gz_c2;
-        const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
-        gy_[u] = gy_[u] + w_c0 * s1_0, gw_[u] = y_c0 * s1_0;
+        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], s0 = w_c0 * y_c0;
+        gx_[u] = gx_[u] + s0 * gz_c0, gx_[n + u] = gx_[n + u] + s0 * gz_c1;
+        gx_[2 * n + u] = gx_[2 * n + u] + s0 * gz_c2;
+        const real s1 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
+        gy_[u] = gy_[u] + w_c0 * s1, gw_[u] = y_c0 * s1;
     }
 }
 
@@ -171,9 +171,9 @@ static void uvu_1_2_1(int64_t n, int64_t lda, const real *restrict x_, const rea
                       const real *restrict w_, const real *restrict gz_, real *restrict gx_,
                       real *restrict gy_, real *restrict gw_)
 {
-    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], s0_0 = K1_10 * y_c2;
-    const real y_f0 = s0_0 + K3_10 * y_c4, y_f1 = K3_10 * y_c1, y_f2 = K3_10 * y_c0, y_f3 = K2_5 * y_c2;
-    const real y_f4 = K3_10 * y_c3, y_f5 = s0_0 - K3_10 * y_c4;
+    const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], s0 = K1_10 * y_c2;
+    const real y_f0 = s0 + K3_10 * y_c4, y_f1 = K3_10 * y_c1, y_f2 = K3_10 * y_c0, y_f3 = K2_5 * y_c2;
+    const real y_f4 = K3_10 * y_c3, y_f5 = s0 - K3_10 * y_c4;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], gz_c0 = gz_[u];
         const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
@@ -226,11 +226,11 @@ static void uvu_1_3_2(int64_t n, int64_t lda, const real *restrict x_, const rea
                       real *restrict gy_, real *restrict gw_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
-    const real y_c6 = y_[6], s0_0 = K1_42 * y_c4, y_f0 = s0_0 + K5_14 * y_c6, y_f1 = K5_21 * y_c1;
-    const real s1_0 = K5_14 * y_c0, y_f2 = s1_0 - K1_42 * y_c2, s2_0 = K1_7 * y_c3;
-    const real y_f3 = s2_0 + K5_21 * y_c5, y_f4 = K8_21 * y_c2, y_f5 = K2_7 * y_c2, y_f6 = K3_7 * y_c3;
-    const real y_f7 = K2_7 * y_c4, y_f8 = K8_21 * y_c4, y_f9 = s2_0 - K5_21 * y_c5;
-    const real y_f10 = s1_0 + K1_42 * y_c2, y_f11 = K5_21 * y_c5, y_f12 = s0_0 - K5_14 * y_c6;
+    const real y_c6 = y_[6], s0 = K1_42 * y_c4, y_f0 = s0 + K5_14 * y_c6, y_f1 = K5_21 * y_c1;
+    const real s1 = K5_14 * y_c0, y_f2 = s1 - K1_42 * y_c2, s2 = K1_7 * y_c3, y_f3 = s2 + K5_21 * y_c5;
+    const real y_f4 = K8_21 * y_c2, y_f5 = K2_7 * y_c2, y_f6 = K3_7 * y_c3, y_f7 = K2_7 * y_c4;
+    const real y_f8 = K8_21 * y_c4, y_f9 = s2 - K5_21 * y_c5, y_f10 = s1 + K1_42 * y_c2, y_f11 = K5_21 * y_c5;
+    const real y_f12 = s0 - K5_14 * y_c6;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], gz_c0 = gz_[u];
         const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
@@ -263,9 +263,9 @@ static void uvu_1_2_3(int64_t n, int64_t lda, const real *restrict x_, const rea
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_f0 = K1_2 * y_c4;
     const real y_f1 = K1_2 * y_c0, y_f2 = K1_3 * y_c3, y_f3 = K1_3 * y_c0, y_f4 = K1_3 * y_c1;
-    const real s0_0 = K2_5 * y_c2, y_f5 = s0_0 + K1_30 * y_c4, y_f6 = K8_15 * y_c1, y_f7 = K1_30 * y_c0;
+    const real s0 = K2_5 * y_c2, y_f5 = s0 + K1_30 * y_c4, y_f6 = K8_15 * y_c1, y_f7 = K1_30 * y_c0;
     const real y_f8 = K1_5 * y_c1, y_f9 = K3_5 * y_c2, y_f10 = K1_5 * y_c3, y_f11 = K8_15 * y_c3;
-    const real y_f12 = s0_0 - K1_30 * y_c4, y_f13 = K1_3 * y_c4;
+    const real y_f12 = s0 - K1_30 * y_c4, y_f13 = K1_3 * y_c4;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], gz_c0 = gz_[u];
         const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u];
@@ -300,16 +300,16 @@ static void uvu_2_2_0(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_f1 = K1_5 * y_c1, y_f2 = K1_5 * y_c2, y_f3 = K1_5 * y_c3, y_f4 = K1_5 * y_c4;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
-        const real x_c4 = x_[4 * n + u], gz_c0 = gz_[u], s0_0 = w_c0 * gz_c0;
-        gx_[u] = gx_[u] + s0_0 * y_f0, gx_[n + u] = gx_[n + u] + s0_0 * y_f1;
-        gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * y_f2, gx_[3 * n + u] = gx_[3 * n + u] + s0_0 * y_f3;
-        gx_[4 * n + u] = gx_[4 * n + u] + s0_0 * y_f4, gy_[u] = gy_[u] + s0_0 * x_c0 * K1_5;
-        gy_[lda + u] = gy_[lda + u] + s0_0 * x_c1 * K1_5;
-        gy_[2 * lda + u] = gy_[2 * lda + u] + s0_0 * x_c2 * K1_5;
-        gy_[3 * lda + u] = gy_[3 * lda + u] + s0_0 * x_c3 * K1_5;
-        gy_[4 * lda + u] = gy_[4 * lda + u] + s0_0 * x_c4 * K1_5;
-        const real s1_0 = x_c0 * y_f0 + x_c1 * y_f1 + x_c2 * y_f2 + x_c3 * y_f3 + x_c4 * y_f4;
-        gw_[u] = gz_c0 * s1_0;
+        const real x_c4 = x_[4 * n + u], gz_c0 = gz_[u], s0 = w_c0 * gz_c0;
+        gx_[u] = gx_[u] + s0 * y_f0, gx_[n + u] = gx_[n + u] + s0 * y_f1;
+        gx_[2 * n + u] = gx_[2 * n + u] + s0 * y_f2, gx_[3 * n + u] = gx_[3 * n + u] + s0 * y_f3;
+        gx_[4 * n + u] = gx_[4 * n + u] + s0 * y_f4, gy_[u] = gy_[u] + s0 * x_c0 * K1_5;
+        gy_[lda + u] = gy_[lda + u] + s0 * x_c1 * K1_5;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + s0 * x_c2 * K1_5;
+        gy_[3 * lda + u] = gy_[3 * lda + u] + s0 * x_c3 * K1_5;
+        gy_[4 * lda + u] = gy_[4 * lda + u] + s0 * x_c4 * K1_5;
+        const real s1 = x_c0 * y_f0 + x_c1 * y_f1 + x_c2 * y_f2 + x_c3 * y_f3 + x_c4 * y_f4;
+        gw_[u] = gz_c0 * s1;
     }
 }
 
@@ -347,11 +347,11 @@ static void uvu_2_3_1(int64_t n, int64_t lda, const real *restrict x_, const rea
                       real *restrict gy_, real *restrict gw_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
-    const real y_c6 = y_[6], s0_0 = K1_70 * y_c4, y_f0 = s0_0 + K3_14 * y_c6, s1_0 = K3_35 * y_c3;
-    const real y_f1 = s1_0 + K1_7 * y_c5, y_f2 = K6_35 * y_c2, y_f3 = K1_7 * y_c1, s2_0 = K3_14 * y_c0;
-    const real y_f4 = s2_0 + K1_70 * y_c2, y_f5 = K8_35 * y_c2, y_f6 = K9_35 * y_c3, y_f7 = K8_35 * y_c4;
-    const real y_f8 = K1_7 * y_c5, y_f9 = s2_0 - K1_70 * y_c2, y_f10 = K6_35 * y_c4;
-    const real y_f11 = s1_0 - K1_7 * y_c5, y_f12 = s0_0 - K3_14 * y_c6;
+    const real y_c6 = y_[6], s0 = K1_70 * y_c4, y_f0 = s0 + K3_14 * y_c6, s1 = K3_35 * y_c3;
+    const real y_f1 = s1 + K1_7 * y_c5, y_f2 = K6_35 * y_c2, y_f3 = K1_7 * y_c1, s2 = K3_14 * y_c0;
+    const real y_f4 = s2 + K1_70 * y_c2, y_f5 = K8_35 * y_c2, y_f6 = K9_35 * y_c3, y_f7 = K8_35 * y_c4;
+    const real y_f8 = K1_7 * y_c5, y_f9 = s2 - K1_70 * y_c2, y_f10 = K6_35 * y_c4, y_f11 = s1 - K1_7 * y_c5;
+    const real y_f12 = s0 - K3_14 * y_c6;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
@@ -388,12 +388,12 @@ static void uvu_2_0_2(int64_t n, const real *restrict x_, const real *restrict y
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
-        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], s0_0 = w_c0 * y_c0;
-        gx_[u] = gx_[u] + s0_0 * gz_c0, gx_[n + u] = gx_[n + u] + s0_0 * gz_c1;
-        gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * gz_c2, gx_[3 * n + u] = gx_[3 * n + u] + s0_0 * gz_c3;
-        gx_[4 * n + u] = gx_[4 * n + u] + s0_0 * gz_c4;
-        const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2 + x_c3 * gz_c3 + x_c4 * gz_c4;
-        gy_[u] = gy_[u] + w_c0 * s1_0, gw_[u] = y_c0 * s1_0;
+        const real gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], s0 = w_c0 * y_c0;
+        gx_[u] = gx_[u] + s0 * gz_c0, gx_[n + u] = gx_[n + u] + s0 * gz_c1;
+        gx_[2 * n + u] = gx_[2 * n + u] + s0 * gz_c2, gx_[3 * n + u] = gx_[3 * n + u] + s0 * gz_c3;
+        gx_[4 * n + u] = gx_[4 * n + u] + s0 * gz_c4;
+        const real s1 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2 + x_c3 * gz_c3 + x_c4 * gz_c4;
+        gy_[u] = gy_[u] + w_c0 * s1, gw_[u] = y_c0 * s1;
     }
 }
 
@@ -404,9 +404,9 @@ static void uvu_2_2_2(int64_t n, int64_t lda, const real *restrict x_, const rea
                       real *restrict gy_, real *restrict gw_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_f0 = K2_7 * y_c2;
-    const real y_f1 = K3_14 * y_c3, y_f2 = K2_7 * y_c0, y_f3 = K3_14 * y_c1, s0_0 = K1_14 * y_c2;
-    const real y_f4 = s0_0 - K3_14 * y_c4, y_f5 = K1_14 * y_c1, y_f6 = K3_14 * y_c0, y_f7 = K1_14 * y_c3;
-    const real y_f8 = K2_7 * y_c4, y_f9 = s0_0 + K3_14 * y_c4;
+    const real y_f1 = K3_14 * y_c3, y_f2 = K2_7 * y_c0, y_f3 = K3_14 * y_c1, s0 = K1_14 * y_c2;
+    const real y_f4 = s0 - K3_14 * y_c4, y_f5 = K1_14 * y_c1, y_f6 = K3_14 * y_c0, y_f7 = K1_14 * y_c3;
+    const real y_f8 = K2_7 * y_c4, y_f9 = s0 + K3_14 * y_c4;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];
@@ -481,14 +481,14 @@ static void uvu_2_3_3(int64_t n, int64_t lda, const real *restrict x_, const rea
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
     const real y_c6 = y_[6], y_f0 = K1_12 * y_c4, y_f1 = K5_24 * y_c5, y_f2 = K5_12 * y_c0;
-    const real y_f3 = K5_24 * y_c1, y_f4 = K1_12 * y_c2, y_f5 = K1_3 * y_c3, s0_0 = K1_8 * y_c4;
-    const real y_f6 = s0_0 - K5_24 * y_c6, s1_0 = K5_24 * y_c0, y_f7 = s1_0 + K1_8 * y_c2, s2_0 = K1_5 * y_c4;
-    const real y_f8 = s2_0 + K1_12 * y_c6, s3_0 = K1_30 * y_c3, y_f9 = s3_0 - K1_8 * y_c5;
-    const real y_f10 = K3_20 * y_c2, y_f11 = K1_8 * y_c1, s4_0 = K1_12 * y_c0, y_f12 = s4_0 + K1_5 * y_c2;
-    const real y_f13 = K1_3 * y_c1, y_f14 = K1_30 * y_c2, y_f15 = K4_15 * y_c3, y_f16 = K1_30 * y_c4;
-    const real y_f17 = K1_3 * y_c5, y_f18 = s4_0 - K1_5 * y_c2, y_f19 = K3_20 * y_c4;
-    const real y_f20 = s3_0 + K1_8 * y_c5, y_f21 = s2_0 - K1_12 * y_c6, y_f22 = s1_0 - K1_8 * y_c2;
-    const real y_f23 = s0_0 + K5_24 * y_c6, y_f24 = K5_12 * y_c6;
+    const real y_f3 = K5_24 * y_c1, y_f4 = K1_12 * y_c2, y_f5 = K1_3 * y_c3, s0 = K1_8 * y_c4;
+    const real y_f6 = s0 - K5_24 * y_c6, s1 = K5_24 * y_c0, y_f7 = s1 + K1_8 * y_c2, s2 = K1_5 * y_c4;
+    const real y_f8 = s2 + K1_12 * y_c6, s3 = K1_30 * y_c3, y_f9 = s3 - K1_8 * y_c5, y_f10 = K3_20 * y_c2;
+    const real y_f11 = K1_8 * y_c1, s4 = K1_12 * y_c0, y_f12 = s4 + K1_5 * y_c2, y_f13 = K1_3 * y_c1;
+    const real y_f14 = K1_30 * y_c2, y_f15 = K4_15 * y_c3, y_f16 = K1_30 * y_c4, y_f17 = K1_3 * y_c5;
+    const real y_f18 = s4 - K1_5 * y_c2, y_f19 = K3_20 * y_c4, y_f20 = s3 + K1_8 * y_c5;
+    const real y_f21 = s2 - K1_12 * y_c6, y_f22 = s1 - K1_8 * y_c2, y_f23 = s0 + K5_24 * y_c6;
+    const real y_f24 = K5_12 * y_c6;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], x_c3 = x_[3 * n + u];
         const real x_c4 = x_[4 * n + u], gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u];

@@ -146,10 +146,10 @@ static void uvu_1_1_0(int64_t n, const real *restrict x_, const real *restrict y
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real s0_0 = y_f0 * ax_c0 + y_f1 * ax_c1 + y_f2 * ax_c2;
-        const real s1_0 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
-        const real s2_0 = by_f0 * x_c0 + by_f1 * x_c1 + by_f2 * x_c2;
-        d_gz_[u] = d_gz_[u] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
+        const real s0 = y_f0 * ax_c0 + y_f1 * ax_c1 + y_f2 * ax_c2;
+        const real s1 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
+        const real s2 = by_f0 * x_c0 + by_f1 * x_c1 + by_f2 * x_c2;
+        d_gz_[u] = d_gz_[u] + w_c0 * s0 + cw_c0 * s1 + w_c0 * s2;
     }
 }
 
@@ -163,10 +163,9 @@ static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real s0_0 = y_c0 * cw_c0 + by_c0 * w_c0, s1_0 = y_c0 * w_c0;
-        d_gz_[u] = d_gz_[u] + s1_0 * ax_c0 + s0_0 * x_c0;
-        d_gz_[n + u] = d_gz_[n + u] + s1_0 * ax_c1 + s0_0 * x_c1;
-        d_gz_[2 * n + u] = d_gz_[2 * n + u] + s1_0 * ax_c2 + s0_0 * x_c2;
+        const real s0 = y_c0 * cw_c0 + by_c0 * w_c0, s1 = y_c0 * w_c0;
+        d_gz_[u] = d_gz_[u] + s1 * ax_c0 + s0 * x_c0, d_gz_[n + u] = d_gz_[n + u] + s1 * ax_c1 + s0 * x_c1;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + s1 * ax_c2 + s0 * x_c2;
     }
 }
 
@@ -177,11 +176,11 @@ static void uvu_1_2_1(int64_t n, const real *restrict x_, const real *restrict y
                       real *restrict d_gz_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
-    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], s0_0 = K1_10 * y_c2;
-    const real y_f0 = s0_0 + K3_10 * y_c4, y_f1 = K3_10 * y_c1, y_f2 = K3_10 * y_c0, y_f3 = K2_5 * y_c2;
-    const real y_f4 = K3_10 * y_c3, y_f5 = s0_0 - K3_10 * y_c4, s1_0 = K1_10 * by_c2;
-    const real by_f0 = s1_0 + K3_10 * by_c4, by_f1 = K3_10 * by_c1, by_f2 = K3_10 * by_c0;
-    const real by_f3 = K2_5 * by_c2, by_f4 = K3_10 * by_c3, by_f5 = s1_0 - K3_10 * by_c4;
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], s0 = K1_10 * y_c2;
+    const real y_f0 = s0 + K3_10 * y_c4, y_f1 = K3_10 * y_c1, y_f2 = K3_10 * y_c0, y_f3 = K2_5 * y_c2;
+    const real y_f4 = K3_10 * y_c3, y_f5 = s0 - K3_10 * y_c4, s1 = K1_10 * by_c2, by_f0 = s1 + K3_10 * by_c4;
+    const real by_f1 = K3_10 * by_c1, by_f2 = K3_10 * by_c0, by_f3 = K2_5 * by_c2, by_f4 = K3_10 * by_c3;
+    const real by_f5 = s1 - K3_10 * by_c4;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], u1_0 = w_c0 * x_c0;
@@ -228,17 +227,16 @@ static void uvu_1_3_2(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
     const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real by_c5 = by_[5], by_c6 = by_[6], s0_0 = K1_42 * y_c4, y_f0 = s0_0 + K5_14 * y_c6;
-    const real y_f1 = K5_21 * y_c1, s1_0 = K5_14 * y_c0, y_f2 = s1_0 - K1_42 * y_c2, s2_0 = K1_7 * y_c3;
-    const real y_f3 = s2_0 + K5_21 * y_c5, y_f4 = K8_21 * y_c2, y_f5 = K2_7 * y_c2, y_f6 = K3_7 * y_c3;
-    const real y_f7 = K2_7 * y_c4, y_f8 = K8_21 * y_c4, y_f9 = s2_0 - K5_21 * y_c5;
-    const real y_f10 = s1_0 + K1_42 * y_c2, y_f11 = K5_21 * y_c5, y_f12 = s0_0 - K5_14 * y_c6;
-    const real s3_0 = K1_42 * by_c4, by_f0 = s3_0 + K5_14 * by_c6, by_f1 = K5_21 * by_c1;
-    const real s4_0 = K5_14 * by_c0, by_f2 = s4_0 - K1_42 * by_c2, s5_0 = K1_7 * by_c3;
-    const real by_f3 = s5_0 + K5_21 * by_c5, by_f4 = K8_21 * by_c2, by_f5 = K2_7 * by_c2;
-    const real by_f6 = K3_7 * by_c3, by_f7 = K2_7 * by_c4, by_f8 = K8_21 * by_c4;
-    const real by_f9 = s5_0 - K5_21 * by_c5, by_f10 = s4_0 + K1_42 * by_c2, by_f11 = K5_21 * by_c5;
-    const real by_f12 = s3_0 - K5_14 * by_c6;
+    const real by_c5 = by_[5], by_c6 = by_[6], s0 = K1_42 * y_c4, y_f0 = s0 + K5_14 * y_c6;
+    const real y_f1 = K5_21 * y_c1, s1 = K5_14 * y_c0, y_f2 = s1 - K1_42 * y_c2, s2 = K1_7 * y_c3;
+    const real y_f3 = s2 + K5_21 * y_c5, y_f4 = K8_21 * y_c2, y_f5 = K2_7 * y_c2, y_f6 = K3_7 * y_c3;
+    const real y_f7 = K2_7 * y_c4, y_f8 = K8_21 * y_c4, y_f9 = s2 - K5_21 * y_c5, y_f10 = s1 + K1_42 * y_c2;
+    const real y_f11 = K5_21 * y_c5, y_f12 = s0 - K5_14 * y_c6, s3 = K1_42 * by_c4;
+    const real by_f0 = s3 + K5_14 * by_c6, by_f1 = K5_21 * by_c1, s4 = K5_14 * by_c0;
+    const real by_f2 = s4 - K1_42 * by_c2, s5 = K1_7 * by_c3, by_f3 = s5 + K5_21 * by_c5;
+    const real by_f4 = K8_21 * by_c2, by_f5 = K2_7 * by_c2, by_f6 = K3_7 * by_c3, by_f7 = K2_7 * by_c4;
+    const real by_f8 = K8_21 * by_c4, by_f9 = s5 - K5_21 * by_c5, by_f10 = s4 + K1_42 * by_c2;
+    const real by_f11 = K5_21 * by_c5, by_f12 = s3 - K5_14 * by_c6;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], u1_0 = w_c0 * x_c0;
@@ -266,13 +264,13 @@ static void uvu_1_2_3(int64_t n, const real *restrict x_, const real *restrict y
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
     const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], y_f0 = K1_2 * y_c4;
     const real y_f1 = K1_2 * y_c0, y_f2 = K1_3 * y_c3, y_f3 = K1_3 * y_c0, y_f4 = K1_3 * y_c1;
-    const real s0_0 = K2_5 * y_c2, y_f5 = s0_0 + K1_30 * y_c4, y_f6 = K8_15 * y_c1, y_f7 = K1_30 * y_c0;
+    const real s0 = K2_5 * y_c2, y_f5 = s0 + K1_30 * y_c4, y_f6 = K8_15 * y_c1, y_f7 = K1_30 * y_c0;
     const real y_f8 = K1_5 * y_c1, y_f9 = K3_5 * y_c2, y_f10 = K1_5 * y_c3, y_f11 = K8_15 * y_c3;
-    const real y_f12 = s0_0 - K1_30 * y_c4, y_f13 = K1_3 * y_c4, by_f0 = K1_2 * by_c4, by_f1 = K1_2 * by_c0;
-    const real by_f2 = K1_3 * by_c3, by_f3 = K1_3 * by_c0, by_f4 = K1_3 * by_c1, s1_0 = K2_5 * by_c2;
-    const real by_f5 = s1_0 + K1_30 * by_c4, by_f6 = K8_15 * by_c1, by_f7 = K1_30 * by_c0;
-    const real by_f8 = K1_5 * by_c1, by_f9 = K3_5 * by_c2, by_f10 = K1_5 * by_c3, by_f11 = K8_15 * by_c3;
-    const real by_f12 = s1_0 - K1_30 * by_c4, by_f13 = K1_3 * by_c4;
+    const real y_f12 = s0 - K1_30 * y_c4, y_f13 = K1_3 * y_c4, by_f0 = K1_2 * by_c4, by_f1 = K1_2 * by_c0;
+    const real by_f2 = K1_3 * by_c3, by_f3 = K1_3 * by_c0, by_f4 = K1_3 * by_c1, s1 = K2_5 * by_c2;
+    const real by_f5 = s1 + K1_30 * by_c4, by_f6 = K8_15 * by_c1, by_f7 = K1_30 * by_c0, by_f8 = K1_5 * by_c1;
+    const real by_f9 = K3_5 * by_c2, by_f10 = K1_5 * by_c3, by_f11 = K8_15 * by_c3;
+    const real by_f12 = s1 - K1_30 * by_c4, by_f13 = K1_3 * by_c4;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], u1_0 = w_c0 * x_c0;
@@ -308,10 +306,10 @@ static void uvu_2_2_0(int64_t n, const real *restrict x_, const real *restrict y
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
         const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
-        const real s0_0 = y_f0 * ax_c0 + y_f1 * ax_c1 + y_f2 * ax_c2 + y_f3 * ax_c3 + y_f4 * ax_c4;
-        const real s1_0 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2 + y_f3 * x_c3 + y_f4 * x_c4;
-        const real s2_0 = by_f0 * x_c0 + by_f1 * x_c1 + by_f2 * x_c2 + by_f3 * x_c3 + by_f4 * x_c4;
-        d_gz_[u] = d_gz_[u] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
+        const real s0 = y_f0 * ax_c0 + y_f1 * ax_c1 + y_f2 * ax_c2 + y_f3 * ax_c3 + y_f4 * ax_c4;
+        const real s1 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2 + y_f3 * x_c3 + y_f4 * x_c4;
+        const real s2 = by_f0 * x_c0 + by_f1 * x_c1 + by_f2 * x_c2 + by_f3 * x_c3 + by_f4 * x_c4;
+        d_gz_[u] = d_gz_[u] + w_c0 * s0 + cw_c0 * s1 + w_c0 * s2;
     }
 }
 
@@ -350,16 +348,15 @@ static void uvu_2_3_1(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
     const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real by_c5 = by_[5], by_c6 = by_[6], s0_0 = K1_70 * y_c4, y_f0 = s0_0 + K3_14 * y_c6;
-    const real s1_0 = K3_35 * y_c3, y_f1 = s1_0 + K1_7 * y_c5, y_f2 = K6_35 * y_c2, y_f3 = K1_7 * y_c1;
-    const real s2_0 = K3_14 * y_c0, y_f4 = s2_0 + K1_70 * y_c2, y_f5 = K8_35 * y_c2, y_f6 = K9_35 * y_c3;
-    const real y_f7 = K8_35 * y_c4, y_f8 = K1_7 * y_c5, y_f9 = s2_0 - K1_70 * y_c2, y_f10 = K6_35 * y_c4;
-    const real y_f11 = s1_0 - K1_7 * y_c5, y_f12 = s0_0 - K3_14 * y_c6, s3_0 = K1_70 * by_c4;
-    const real by_f0 = s3_0 + K3_14 * by_c6, s4_0 = K3_35 * by_c3, by_f1 = s4_0 + K1_7 * by_c5;
-    const real by_f2 = K6_35 * by_c2, by_f3 = K1_7 * by_c1, s5_0 = K3_14 * by_c0;
-    const real by_f4 = s5_0 + K1_70 * by_c2, by_f5 = K8_35 * by_c2, by_f6 = K9_35 * by_c3;
-    const real by_f7 = K8_35 * by_c4, by_f8 = K1_7 * by_c5, by_f9 = s5_0 - K1_70 * by_c2;
-    const real by_f10 = K6_35 * by_c4, by_f11 = s4_0 - K1_7 * by_c5, by_f12 = s3_0 - K3_14 * by_c6;
+    const real by_c5 = by_[5], by_c6 = by_[6], s0 = K1_70 * y_c4, y_f0 = s0 + K3_14 * y_c6, s1 = K3_35 * y_c3;
+    const real y_f1 = s1 + K1_7 * y_c5, y_f2 = K6_35 * y_c2, y_f3 = K1_7 * y_c1, s2 = K3_14 * y_c0;
+    const real y_f4 = s2 + K1_70 * y_c2, y_f5 = K8_35 * y_c2, y_f6 = K9_35 * y_c3, y_f7 = K8_35 * y_c4;
+    const real y_f8 = K1_7 * y_c5, y_f9 = s2 - K1_70 * y_c2, y_f10 = K6_35 * y_c4, y_f11 = s1 - K1_7 * y_c5;
+    const real y_f12 = s0 - K3_14 * y_c6, s3 = K1_70 * by_c4, by_f0 = s3 + K3_14 * by_c6, s4 = K3_35 * by_c3;
+    const real by_f1 = s4 + K1_7 * by_c5, by_f2 = K6_35 * by_c2, by_f3 = K1_7 * by_c1, s5 = K3_14 * by_c0;
+    const real by_f4 = s5 + K1_70 * by_c2, by_f5 = K8_35 * by_c2, by_f6 = K9_35 * by_c3;
+    const real by_f7 = K8_35 * by_c4, by_f8 = K1_7 * by_c5, by_f9 = s5 - K1_70 * by_c2;
+    const real by_f10 = K6_35 * by_c4, by_f11 = s4 - K1_7 * by_c5, by_f12 = s3 - K3_14 * by_c6;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
@@ -388,12 +385,11 @@ static void uvu_2_0_2(int64_t n, const real *restrict x_, const real *restrict y
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
         const real ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
-        const real s0_0 = y_c0 * cw_c0 + by_c0 * w_c0, s1_0 = y_c0 * w_c0;
-        d_gz_[u] = d_gz_[u] + s1_0 * ax_c0 + s0_0 * x_c0;
-        d_gz_[n + u] = d_gz_[n + u] + s1_0 * ax_c1 + s0_0 * x_c1;
-        d_gz_[2 * n + u] = d_gz_[2 * n + u] + s1_0 * ax_c2 + s0_0 * x_c2;
-        d_gz_[3 * n + u] = d_gz_[3 * n + u] + s1_0 * ax_c3 + s0_0 * x_c3;
-        d_gz_[4 * n + u] = d_gz_[4 * n + u] + s1_0 * ax_c4 + s0_0 * x_c4;
+        const real s0 = y_c0 * cw_c0 + by_c0 * w_c0, s1 = y_c0 * w_c0;
+        d_gz_[u] = d_gz_[u] + s1 * ax_c0 + s0 * x_c0, d_gz_[n + u] = d_gz_[n + u] + s1 * ax_c1 + s0 * x_c1;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + s1 * ax_c2 + s0 * x_c2;
+        d_gz_[3 * n + u] = d_gz_[3 * n + u] + s1 * ax_c3 + s0 * x_c3;
+        d_gz_[4 * n + u] = d_gz_[4 * n + u] + s1 * ax_c4 + s0 * x_c4;
     }
 }
 
@@ -405,12 +401,12 @@ static void uvu_2_2_2(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
     const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], y_f0 = K2_7 * y_c2;
-    const real y_f1 = K3_14 * y_c3, y_f2 = K2_7 * y_c0, y_f3 = K3_14 * y_c1, s0_0 = K1_14 * y_c2;
-    const real y_f4 = s0_0 - K3_14 * y_c4, y_f5 = K1_14 * y_c1, y_f6 = K3_14 * y_c0, y_f7 = K1_14 * y_c3;
-    const real y_f8 = K2_7 * y_c4, y_f9 = s0_0 + K3_14 * y_c4, by_f0 = K2_7 * by_c2, by_f1 = K3_14 * by_c3;
-    const real by_f2 = K2_7 * by_c0, by_f3 = K3_14 * by_c1, s1_0 = K1_14 * by_c2;
-    const real by_f4 = s1_0 - K3_14 * by_c4, by_f5 = K1_14 * by_c1, by_f6 = K3_14 * by_c0;
-    const real by_f7 = K1_14 * by_c3, by_f8 = K2_7 * by_c4, by_f9 = s1_0 + K3_14 * by_c4;
+    const real y_f1 = K3_14 * y_c3, y_f2 = K2_7 * y_c0, y_f3 = K3_14 * y_c1, s0 = K1_14 * y_c2;
+    const real y_f4 = s0 - K3_14 * y_c4, y_f5 = K1_14 * y_c1, y_f6 = K3_14 * y_c0, y_f7 = K1_14 * y_c3;
+    const real y_f8 = K2_7 * y_c4, y_f9 = s0 + K3_14 * y_c4, by_f0 = K2_7 * by_c2, by_f1 = K3_14 * by_c3;
+    const real by_f2 = K2_7 * by_c0, by_f3 = K3_14 * by_c1, s1 = K1_14 * by_c2, by_f4 = s1 - K3_14 * by_c4;
+    const real by_f5 = K1_14 * by_c1, by_f6 = K3_14 * by_c0, by_f7 = K1_14 * by_c3, by_f8 = K2_7 * by_c4;
+    const real by_f9 = s1 + K3_14 * by_c4;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
@@ -478,23 +474,22 @@ static void uvu_2_3_3(int64_t n, const real *restrict x_, const real *restrict y
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
     const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
     const real by_c5 = by_[5], by_c6 = by_[6], y_f0 = K1_12 * y_c4, y_f1 = K5_24 * y_c5, y_f2 = K5_12 * y_c0;
-    const real y_f3 = K5_24 * y_c1, y_f4 = K1_12 * y_c2, y_f5 = K1_3 * y_c3, s0_0 = K1_8 * y_c4;
-    const real y_f6 = s0_0 - K5_24 * y_c6, s1_0 = K5_24 * y_c0, y_f7 = s1_0 + K1_8 * y_c2, s2_0 = K1_5 * y_c4;
-    const real y_f8 = s2_0 + K1_12 * y_c6, s3_0 = K1_30 * y_c3, y_f9 = s3_0 - K1_8 * y_c5;
-    const real y_f10 = K3_20 * y_c2, y_f11 = K1_8 * y_c1, s4_0 = K1_12 * y_c0, y_f12 = s4_0 + K1_5 * y_c2;
-    const real y_f13 = K1_3 * y_c1, y_f14 = K1_30 * y_c2, y_f15 = K4_15 * y_c3, y_f16 = K1_30 * y_c4;
-    const real y_f17 = K1_3 * y_c5, y_f18 = s4_0 - K1_5 * y_c2, y_f19 = K3_20 * y_c4;
-    const real y_f20 = s3_0 + K1_8 * y_c5, y_f21 = s2_0 - K1_12 * y_c6, y_f22 = s1_0 - K1_8 * y_c2;
-    const real y_f23 = s0_0 + K5_24 * y_c6, y_f24 = K5_12 * y_c6, by_f0 = K1_12 * by_c4;
-    const real by_f1 = K5_24 * by_c5, by_f2 = K5_12 * by_c0, by_f3 = K5_24 * by_c1, by_f4 = K1_12 * by_c2;
-    const real by_f5 = K1_3 * by_c3, s5_0 = K1_8 * by_c4, by_f6 = s5_0 - K5_24 * by_c6, s6_0 = K5_24 * by_c0;
-    const real by_f7 = s6_0 + K1_8 * by_c2, s7_0 = K1_5 * by_c4, by_f8 = s7_0 + K1_12 * by_c6;
-    const real s8_0 = K1_30 * by_c3, by_f9 = s8_0 - K1_8 * by_c5, by_f10 = K3_20 * by_c2;
-    const real by_f11 = K1_8 * by_c1, s9_0 = K1_12 * by_c0, by_f12 = s9_0 + K1_5 * by_c2;
+    const real y_f3 = K5_24 * y_c1, y_f4 = K1_12 * y_c2, y_f5 = K1_3 * y_c3, s0 = K1_8 * y_c4;
+    const real y_f6 = s0 - K5_24 * y_c6, s1 = K5_24 * y_c0, y_f7 = s1 + K1_8 * y_c2, s2 = K1_5 * y_c4;
+    const real y_f8 = s2 + K1_12 * y_c6, s3 = K1_30 * y_c3, y_f9 = s3 - K1_8 * y_c5, y_f10 = K3_20 * y_c2;
+    const real y_f11 = K1_8 * y_c1, s4 = K1_12 * y_c0, y_f12 = s4 + K1_5 * y_c2, y_f13 = K1_3 * y_c1;
+    const real y_f14 = K1_30 * y_c2, y_f15 = K4_15 * y_c3, y_f16 = K1_30 * y_c4, y_f17 = K1_3 * y_c5;
+    const real y_f18 = s4 - K1_5 * y_c2, y_f19 = K3_20 * y_c4, y_f20 = s3 + K1_8 * y_c5;
+    const real y_f21 = s2 - K1_12 * y_c6, y_f22 = s1 - K1_8 * y_c2, y_f23 = s0 + K5_24 * y_c6;
+    const real y_f24 = K5_12 * y_c6, by_f0 = K1_12 * by_c4, by_f1 = K5_24 * by_c5, by_f2 = K5_12 * by_c0;
+    const real by_f3 = K5_24 * by_c1, by_f4 = K1_12 * by_c2, by_f5 = K1_3 * by_c3, s5 = K1_8 * by_c4;
+    const real by_f6 = s5 - K5_24 * by_c6, s6 = K5_24 * by_c0, by_f7 = s6 + K1_8 * by_c2, s7 = K1_5 * by_c4;
+    const real by_f8 = s7 + K1_12 * by_c6, s8 = K1_30 * by_c3, by_f9 = s8 - K1_8 * by_c5;
+    const real by_f10 = K3_20 * by_c2, by_f11 = K1_8 * by_c1, s9 = K1_12 * by_c0, by_f12 = s9 + K1_5 * by_c2;
     const real by_f13 = K1_3 * by_c1, by_f14 = K1_30 * by_c2, by_f15 = K4_15 * by_c3, by_f16 = K1_30 * by_c4;
-    const real by_f17 = K1_3 * by_c5, by_f18 = s9_0 - K1_5 * by_c2, by_f19 = K3_20 * by_c4;
-    const real by_f20 = s8_0 + K1_8 * by_c5, by_f21 = s7_0 - K1_12 * by_c6, by_f22 = s6_0 - K1_8 * by_c2;
-    const real by_f23 = s5_0 + K5_24 * by_c6, by_f24 = K5_12 * by_c6;
+    const real by_f17 = K1_3 * by_c5, by_f18 = s9 - K1_5 * by_c2, by_f19 = K3_20 * by_c4;
+    const real by_f20 = s8 + K1_8 * by_c5, by_f21 = s7 - K1_12 * by_c6, by_f22 = s6 - K1_8 * by_c2;
+    const real by_f23 = s5 + K5_24 * by_c6, by_f24 = K5_12 * by_c6;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], ax_c0 = ax_[u], ax_c1 = ax_[n + u];
@@ -615,8 +610,8 @@ static void uvu_0_0_0_2(int64_t n, const real *restrict x_, const real *restrict
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], gz_c0 = gz_[u], ax_c0 = ax_[u];
         d_x_[u] = d_x_[u] + w_c0 * by_c0 * gz_c0 + cw_c0 * y_c0 * gz_c0;
-        const real s0_0 = gz_c0 * ax_c0, s1_0 = gz_c0 * x_c0;
-        d_y_[u] = d_y_[u] + s0_0 * w_c0 + s1_0 * cw_c0, d_w_[u] = s1_0 * by_c0 + s0_0 * y_c0;
+        const real s0 = gz_c0 * ax_c0, s1 = gz_c0 * x_c0;
+        d_y_[u] = d_y_[u] + s0 * w_c0 + s1 * cw_c0, d_w_[u] = s1 * by_c0 + s0 * y_c0;
     }
 }
 
@@ -705,17 +700,16 @@ static void uvu_1_1_0_2(int64_t n, int64_t lda, const real *restrict x_, const r
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real gz_c0 = gz_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real s0_0 = w_c0 * gz_c0, s1_0 = cw_c0 * gz_c0;
-        d_x_[u] = d_x_[u] + s0_0 * by_f0 + s1_0 * y_f0;
-        d_x_[n + u] = d_x_[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
-        d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
-        const real q1_0 = s0_0 * ax_c0 + s1_0 * x_c0, q1_1 = s0_0 * ax_c1 + s1_0 * x_c1;
-        const real q1_2 = s0_0 * ax_c2 + s1_0 * x_c2;
+        const real s0 = w_c0 * gz_c0, s1 = cw_c0 * gz_c0;
+        d_x_[u] = d_x_[u] + s0 * by_f0 + s1 * y_f0, d_x_[n + u] = d_x_[n + u] + s0 * by_f1 + s1 * y_f1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + s0 * by_f2 + s1 * y_f2;
+        const real q1_0 = s0 * ax_c0 + s1 * x_c0, q1_1 = s0 * ax_c1 + s1 * x_c1;
+        const real q1_2 = s0 * ax_c2 + s1 * x_c2;
         d_y_[u] = d_y_[u] + K1_3 * q1_0, d_y_[lda + u] = d_y_[lda + u] + K1_3 * q1_1;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_3 * q1_2;
-        const real s2_0 = x_c0 * by_f0 + x_c1 * by_f1 + x_c2 * by_f2;
-        const real s3_0 = ax_c0 * y_f0 + ax_c1 * y_f1 + ax_c2 * y_f2;
-        d_w_[u] = gz_c0 * s2_0 + gz_c0 * s3_0;
+        const real s2 = x_c0 * by_f0 + x_c1 * by_f1 + x_c2 * by_f2;
+        const real s3 = ax_c0 * y_f0 + ax_c1 * y_f1 + ax_c2 * y_f2;
+        d_w_[u] = gz_c0 * s2 + gz_c0 * s3;
     }
 }
 
@@ -730,12 +724,12 @@ static void uvu_1_0_1_2(int64_t n, const real *restrict x_, const real *restrict
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u];
-        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], s0_0 = w_c0 * by_c0 + cw_c0 * y_c0;
-        d_x_[u] = d_x_[u] + s0_0 * gz_c0, d_x_[n + u] = d_x_[n + u] + s0_0 * gz_c1;
-        d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * gz_c2;
-        const real s1_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2;
-        const real s2_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
-        d_y_[u] = d_y_[u] + w_c0 * s1_0 + cw_c0 * s2_0, d_w_[u] = by_c0 * s2_0 + y_c0 * s1_0;
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], s0 = w_c0 * by_c0 + cw_c0 * y_c0;
+        d_x_[u] = d_x_[u] + s0 * gz_c0, d_x_[n + u] = d_x_[n + u] + s0 * gz_c1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + s0 * gz_c2;
+        const real s1 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2;
+        const real s2 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
+        d_y_[u] = d_y_[u] + w_c0 * s1 + cw_c0 * s2, d_w_[u] = by_c0 * s2 + y_c0 * s1;
     }
 }
 
@@ -747,11 +741,11 @@ static void uvu_1_2_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
                         real *restrict d_y_, real *restrict d_w_)
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
-    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], s0_0 = K1_10 * y_c2;
-    const real y_f0 = s0_0 + K3_10 * y_c4, y_f1 = K3_10 * y_c1, y_f2 = K3_10 * y_c0, y_f3 = K2_5 * y_c2;
-    const real y_f4 = K3_10 * y_c3, y_f5 = s0_0 - K3_10 * y_c4, s1_0 = K1_10 * by_c2;
-    const real by_f0 = s1_0 + K3_10 * by_c4, by_f1 = K3_10 * by_c1, by_f2 = K3_10 * by_c0;
-    const real by_f3 = K2_5 * by_c2, by_f4 = K3_10 * by_c3, by_f5 = s1_0 - K3_10 * by_c4;
+    const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], s0 = K1_10 * y_c2;
+    const real y_f0 = s0 + K3_10 * y_c4, y_f1 = K3_10 * y_c1, y_f2 = K3_10 * y_c0, y_f3 = K2_5 * y_c2;
+    const real y_f4 = K3_10 * y_c3, y_f5 = s0 - K3_10 * y_c4, s1 = K1_10 * by_c2, by_f0 = s1 + K3_10 * by_c4;
+    const real by_f1 = K3_10 * by_c1, by_f2 = K3_10 * by_c0, by_f3 = K2_5 * by_c2, by_f4 = K3_10 * by_c3;
+    const real by_f5 = s1 - K3_10 * by_c4;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u];
@@ -820,17 +814,16 @@ static void uvu_1_3_2_2(int64_t n, int64_t lda, const real *restrict x_, const r
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
     const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real by_c5 = by_[5], by_c6 = by_[6], s0_0 = K1_42 * y_c4, y_f0 = s0_0 + K5_14 * y_c6;
-    const real y_f1 = K5_21 * y_c1, s1_0 = K5_14 * y_c0, y_f2 = s1_0 - K1_42 * y_c2, s2_0 = K1_7 * y_c3;
-    const real y_f3 = s2_0 + K5_21 * y_c5, y_f4 = K8_21 * y_c2, y_f5 = K2_7 * y_c2, y_f6 = K3_7 * y_c3;
-    const real y_f7 = K2_7 * y_c4, y_f8 = K8_21 * y_c4, y_f9 = s2_0 - K5_21 * y_c5;
-    const real y_f10 = s1_0 + K1_42 * y_c2, y_f11 = K5_21 * y_c5, y_f12 = s0_0 - K5_14 * y_c6;
-    const real s3_0 = K1_42 * by_c4, by_f0 = s3_0 + K5_14 * by_c6, by_f1 = K5_21 * by_c1;
-    const real s4_0 = K5_14 * by_c0, by_f2 = s4_0 - K1_42 * by_c2, s5_0 = K1_7 * by_c3;
-    const real by_f3 = s5_0 + K5_21 * by_c5, by_f4 = K8_21 * by_c2, by_f5 = K2_7 * by_c2;
-    const real by_f6 = K3_7 * by_c3, by_f7 = K2_7 * by_c4, by_f8 = K8_21 * by_c4;
-    const real by_f9 = s5_0 - K5_21 * by_c5, by_f10 = s4_0 + K1_42 * by_c2, by_f11 = K5_21 * by_c5;
-    const real by_f12 = s3_0 - K5_14 * by_c6;
+    const real by_c5 = by_[5], by_c6 = by_[6], s0 = K1_42 * y_c4, y_f0 = s0 + K5_14 * y_c6;
+    const real y_f1 = K5_21 * y_c1, s1 = K5_14 * y_c0, y_f2 = s1 - K1_42 * y_c2, s2 = K1_7 * y_c3;
+    const real y_f3 = s2 + K5_21 * y_c5, y_f4 = K8_21 * y_c2, y_f5 = K2_7 * y_c2, y_f6 = K3_7 * y_c3;
+    const real y_f7 = K2_7 * y_c4, y_f8 = K8_21 * y_c4, y_f9 = s2 - K5_21 * y_c5, y_f10 = s1 + K1_42 * y_c2;
+    const real y_f11 = K5_21 * y_c5, y_f12 = s0 - K5_14 * y_c6, s3 = K1_42 * by_c4;
+    const real by_f0 = s3 + K5_14 * by_c6, by_f1 = K5_21 * by_c1, s4 = K5_14 * by_c0;
+    const real by_f2 = s4 - K1_42 * by_c2, s5 = K1_7 * by_c3, by_f3 = s5 + K5_21 * by_c5;
+    const real by_f4 = K8_21 * by_c2, by_f5 = K2_7 * by_c2, by_f6 = K3_7 * by_c3, by_f7 = K2_7 * by_c4;
+    const real by_f8 = K8_21 * by_c4, by_f9 = s5 - K5_21 * by_c5, by_f10 = s4 + K1_42 * by_c2;
+    const real by_f11 = K5_21 * by_c5, by_f12 = s3 - K5_14 * by_c6;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u];
@@ -870,13 +863,13 @@ static void uvu_1_2_3_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
     const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], y_f0 = K1_2 * y_c4;
     const real y_f1 = K1_2 * y_c0, y_f2 = K1_3 * y_c3, y_f3 = K1_3 * y_c0, y_f4 = K1_3 * y_c1;
-    const real s0_0 = K2_5 * y_c2, y_f5 = s0_0 + K1_30 * y_c4, y_f6 = K8_15 * y_c1, y_f7 = K1_30 * y_c0;
+    const real s0 = K2_5 * y_c2, y_f5 = s0 + K1_30 * y_c4, y_f6 = K8_15 * y_c1, y_f7 = K1_30 * y_c0;
     const real y_f8 = K1_5 * y_c1, y_f9 = K3_5 * y_c2, y_f10 = K1_5 * y_c3, y_f11 = K8_15 * y_c3;
-    const real y_f12 = s0_0 - K1_30 * y_c4, y_f13 = K1_3 * y_c4, by_f0 = K1_2 * by_c4, by_f1 = K1_2 * by_c0;
-    const real by_f2 = K1_3 * by_c3, by_f3 = K1_3 * by_c0, by_f4 = K1_3 * by_c1, s1_0 = K2_5 * by_c2;
-    const real by_f5 = s1_0 + K1_30 * by_c4, by_f6 = K8_15 * by_c1, by_f7 = K1_30 * by_c0;
-    const real by_f8 = K1_5 * by_c1, by_f9 = K3_5 * by_c2, by_f10 = K1_5 * by_c3, by_f11 = K8_15 * by_c3;
-    const real by_f12 = s1_0 - K1_30 * by_c4, by_f13 = K1_3 * by_c4;
+    const real y_f12 = s0 - K1_30 * y_c4, y_f13 = K1_3 * y_c4, by_f0 = K1_2 * by_c4, by_f1 = K1_2 * by_c0;
+    const real by_f2 = K1_3 * by_c3, by_f3 = K1_3 * by_c0, by_f4 = K1_3 * by_c1, s1 = K2_5 * by_c2;
+    const real by_f5 = s1 + K1_30 * by_c4, by_f6 = K8_15 * by_c1, by_f7 = K1_30 * by_c0, by_f8 = K1_5 * by_c1;
+    const real by_f9 = K3_5 * by_c2, by_f10 = K1_5 * by_c3, by_f11 = K8_15 * by_c3;
+    const real by_f12 = s1 - K1_30 * by_c4, by_f13 = K1_3 * by_c4;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u];
@@ -926,22 +919,21 @@ static void uvu_2_2_0_2(int64_t n, int64_t lda, const real *restrict x_, const r
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], gz_c0 = gz_[u], ax_c0 = ax_[u];
         const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
-        const real s0_0 = w_c0 * gz_c0, s1_0 = cw_c0 * gz_c0;
-        d_x_[u] = d_x_[u] + s0_0 * by_f0 + s1_0 * y_f0;
-        d_x_[n + u] = d_x_[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
-        d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
-        d_x_[3 * n + u] = d_x_[3 * n + u] + s0_0 * by_f3 + s1_0 * y_f3;
-        d_x_[4 * n + u] = d_x_[4 * n + u] + s0_0 * by_f4 + s1_0 * y_f4;
-        const real q1_0 = s0_0 * ax_c0 + s1_0 * x_c0, q1_1 = s0_0 * ax_c1 + s1_0 * x_c1;
-        const real q1_2 = s0_0 * ax_c2 + s1_0 * x_c2, q1_3 = s0_0 * ax_c3 + s1_0 * x_c3;
-        const real q1_4 = s0_0 * ax_c4 + s1_0 * x_c4;
+        const real s0 = w_c0 * gz_c0, s1 = cw_c0 * gz_c0;
+        d_x_[u] = d_x_[u] + s0 * by_f0 + s1 * y_f0, d_x_[n + u] = d_x_[n + u] + s0 * by_f1 + s1 * y_f1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + s0 * by_f2 + s1 * y_f2;
+        d_x_[3 * n + u] = d_x_[3 * n + u] + s0 * by_f3 + s1 * y_f3;
+        d_x_[4 * n + u] = d_x_[4 * n + u] + s0 * by_f4 + s1 * y_f4;
+        const real q1_0 = s0 * ax_c0 + s1 * x_c0, q1_1 = s0 * ax_c1 + s1 * x_c1;
+        const real q1_2 = s0 * ax_c2 + s1 * x_c2, q1_3 = s0 * ax_c3 + s1 * x_c3;
+        const real q1_4 = s0 * ax_c4 + s1 * x_c4;
         d_y_[u] = d_y_[u] + K1_5 * q1_0, d_y_[lda + u] = d_y_[lda + u] + K1_5 * q1_1;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_5 * q1_2;
         d_y_[3 * lda + u] = d_y_[3 * lda + u] + K1_5 * q1_3;
         d_y_[4 * lda + u] = d_y_[4 * lda + u] + K1_5 * q1_4;
-        const real s2_0 = x_c0 * by_f0 + x_c1 * by_f1 + x_c2 * by_f2 + x_c3 * by_f3 + x_c4 * by_f4;
-        const real s3_0 = ax_c0 * y_f0 + ax_c1 * y_f1 + ax_c2 * y_f2 + ax_c3 * y_f3 + ax_c4 * y_f4;
-        d_w_[u] = gz_c0 * s2_0 + gz_c0 * s3_0;
+        const real s2 = x_c0 * by_f0 + x_c1 * by_f1 + x_c2 * by_f2 + x_c3 * by_f3 + x_c4 * by_f4;
+        const real s3 = ax_c0 * y_f0 + ax_c1 * y_f1 + ax_c2 * y_f2 + ax_c3 * y_f3 + ax_c4 * y_f4;
+        d_w_[u] = gz_c0 * s2 + gz_c0 * s3;
     }
 }
 
@@ -992,16 +984,15 @@ static void uvu_2_3_1_2(int64_t n, int64_t lda, const real *restrict x_, const r
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
     const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
-    const real by_c5 = by_[5], by_c6 = by_[6], s0_0 = K1_70 * y_c4, y_f0 = s0_0 + K3_14 * y_c6;
-    const real s1_0 = K3_35 * y_c3, y_f1 = s1_0 + K1_7 * y_c5, y_f2 = K6_35 * y_c2, y_f3 = K1_7 * y_c1;
-    const real s2_0 = K3_14 * y_c0, y_f4 = s2_0 + K1_70 * y_c2, y_f5 = K8_35 * y_c2, y_f6 = K9_35 * y_c3;
-    const real y_f7 = K8_35 * y_c4, y_f8 = K1_7 * y_c5, y_f9 = s2_0 - K1_70 * y_c2, y_f10 = K6_35 * y_c4;
-    const real y_f11 = s1_0 - K1_7 * y_c5, y_f12 = s0_0 - K3_14 * y_c6, s3_0 = K1_70 * by_c4;
-    const real by_f0 = s3_0 + K3_14 * by_c6, s4_0 = K3_35 * by_c3, by_f1 = s4_0 + K1_7 * by_c5;
-    const real by_f2 = K6_35 * by_c2, by_f3 = K1_7 * by_c1, s5_0 = K3_14 * by_c0;
-    const real by_f4 = s5_0 + K1_70 * by_c2, by_f5 = K8_35 * by_c2, by_f6 = K9_35 * by_c3;
-    const real by_f7 = K8_35 * by_c4, by_f8 = K1_7 * by_c5, by_f9 = s5_0 - K1_70 * by_c2;
-    const real by_f10 = K6_35 * by_c4, by_f11 = s4_0 - K1_7 * by_c5, by_f12 = s3_0 - K3_14 * by_c6;
+    const real by_c5 = by_[5], by_c6 = by_[6], s0 = K1_70 * y_c4, y_f0 = s0 + K3_14 * y_c6, s1 = K3_35 * y_c3;
+    const real y_f1 = s1 + K1_7 * y_c5, y_f2 = K6_35 * y_c2, y_f3 = K1_7 * y_c1, s2 = K3_14 * y_c0;
+    const real y_f4 = s2 + K1_70 * y_c2, y_f5 = K8_35 * y_c2, y_f6 = K9_35 * y_c3, y_f7 = K8_35 * y_c4;
+    const real y_f8 = K1_7 * y_c5, y_f9 = s2 - K1_70 * y_c2, y_f10 = K6_35 * y_c4, y_f11 = s1 - K1_7 * y_c5;
+    const real y_f12 = s0 - K3_14 * y_c6, s3 = K1_70 * by_c4, by_f0 = s3 + K3_14 * by_c6, s4 = K3_35 * by_c3;
+    const real by_f1 = s4 + K1_7 * by_c5, by_f2 = K6_35 * by_c2, by_f3 = K1_7 * by_c1, s5 = K3_14 * by_c0;
+    const real by_f4 = s5 + K1_70 * by_c2, by_f5 = K8_35 * by_c2, by_f6 = K9_35 * by_c3;
+    const real by_f7 = K8_35 * by_c4, by_f8 = K1_7 * by_c5, by_f9 = s5 - K1_70 * by_c2;
+    const real by_f10 = K6_35 * by_c4, by_f11 = s4 - K1_7 * by_c5, by_f12 = s3 - K3_14 * by_c6;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
@@ -1053,13 +1044,13 @@ static void uvu_2_0_2_2(int64_t n, const real *restrict x_, const real *restrict
         const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
         const real gz_c2 = gz_[2 * n + u], gz_c3 = gz_[3 * n + u], gz_c4 = gz_[4 * n + u], ax_c0 = ax_[u];
         const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], ax_c3 = ax_[3 * n + u], ax_c4 = ax_[4 * n + u];
-        const real s0_0 = w_c0 * by_c0 + cw_c0 * y_c0;
-        d_x_[u] = d_x_[u] + s0_0 * gz_c0, d_x_[n + u] = d_x_[n + u] + s0_0 * gz_c1;
-        d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * gz_c2, d_x_[3 * n + u] = d_x_[3 * n + u] + s0_0 * gz_c3;
-        d_x_[4 * n + u] = d_x_[4 * n + u] + s0_0 * gz_c4;
-        const real s1_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2 + ax_c3 * gz_c3 + ax_c4 * gz_c4;
-        const real s2_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2 + x_c3 * gz_c3 + x_c4 * gz_c4;
-        d_y_[u] = d_y_[u] + w_c0 * s1_0 + cw_c0 * s2_0, d_w_[u] = by_c0 * s2_0 + y_c0 * s1_0;
+        const real s0 = w_c0 * by_c0 + cw_c0 * y_c0;
+        d_x_[u] = d_x_[u] + s0 * gz_c0, d_x_[n + u] = d_x_[n + u] + s0 * gz_c1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + s0 * gz_c2, d_x_[3 * n + u] = d_x_[3 * n + u] + s0 * gz_c3;
+        d_x_[4 * n + u] = d_x_[4 * n + u] + s0 * gz_c4;
+        const real s1 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2 + ax_c3 * gz_c3 + ax_c4 * gz_c4;
+        const real s2 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2 + x_c3 * gz_c3 + x_c4 * gz_c4;
+        d_y_[u] = d_y_[u] + w_c0 * s1 + cw_c0 * s2, d_w_[u] = by_c0 * s2 + y_c0 * s1;
     }
 }
 
@@ -1072,12 +1063,12 @@ static void uvu_2_2_2_2(int64_t n, int64_t lda, const real *restrict x_, const r
 {
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], by_c0 = by_[0];
     const real by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4], y_f0 = K2_7 * y_c2;
-    const real y_f1 = K3_14 * y_c3, y_f2 = K2_7 * y_c0, y_f3 = K3_14 * y_c1, s0_0 = K1_14 * y_c2;
-    const real y_f4 = s0_0 - K3_14 * y_c4, y_f5 = K1_14 * y_c1, y_f6 = K3_14 * y_c0, y_f7 = K1_14 * y_c3;
-    const real y_f8 = K2_7 * y_c4, y_f9 = s0_0 + K3_14 * y_c4, by_f0 = K2_7 * by_c2, by_f1 = K3_14 * by_c3;
-    const real by_f2 = K2_7 * by_c0, by_f3 = K3_14 * by_c1, s1_0 = K1_14 * by_c2;
-    const real by_f4 = s1_0 - K3_14 * by_c4, by_f5 = K1_14 * by_c1, by_f6 = K3_14 * by_c0;
-    const real by_f7 = K1_14 * by_c3, by_f8 = K2_7 * by_c4, by_f9 = s1_0 + K3_14 * by_c4;
+    const real y_f1 = K3_14 * y_c3, y_f2 = K2_7 * y_c0, y_f3 = K3_14 * y_c1, s0 = K1_14 * y_c2;
+    const real y_f4 = s0 - K3_14 * y_c4, y_f5 = K1_14 * y_c1, y_f6 = K3_14 * y_c0, y_f7 = K1_14 * y_c3;
+    const real y_f8 = K2_7 * y_c4, y_f9 = s0 + K3_14 * y_c4, by_f0 = K2_7 * by_c2, by_f1 = K3_14 * by_c3;
+    const real by_f2 = K2_7 * by_c0, by_f3 = K3_14 * by_c1, s1 = K1_14 * by_c2, by_f4 = s1 - K3_14 * by_c4;
+    const real by_f5 = K1_14 * by_c1, by_f6 = K3_14 * by_c0, by_f7 = K1_14 * by_c3, by_f8 = K2_7 * by_c4;
+    const real by_f9 = s1 + K3_14 * by_c4;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];
@@ -1180,23 +1171,22 @@ static void uvu_2_3_3_2(int64_t n, int64_t lda, const real *restrict x_, const r
     const real y_c0 = y_[0], y_c1 = y_[1], y_c2 = y_[2], y_c3 = y_[3], y_c4 = y_[4], y_c5 = y_[5];
     const real y_c6 = y_[6], by_c0 = by_[0], by_c1 = by_[1], by_c2 = by_[2], by_c3 = by_[3], by_c4 = by_[4];
     const real by_c5 = by_[5], by_c6 = by_[6], y_f0 = K1_12 * y_c4, y_f1 = K5_24 * y_c5, y_f2 = K5_12 * y_c0;
-    const real y_f3 = K5_24 * y_c1, y_f4 = K1_12 * y_c2, y_f5 = K1_3 * y_c3, s0_0 = K1_8 * y_c4;
-    const real y_f6 = s0_0 - K5_24 * y_c6, s1_0 = K5_24 * y_c0, y_f7 = s1_0 + K1_8 * y_c2, s2_0 = K1_5 * y_c4;
-    const real y_f8 = s2_0 + K1_12 * y_c6, s3_0 = K1_30 * y_c3, y_f9 = s3_0 - K1_8 * y_c5;
-    const real y_f10 = K3_20 * y_c2, y_f11 = K1_8 * y_c1, s4_0 = K1_12 * y_c0, y_f12 = s4_0 + K1_5 * y_c2;
-    const real y_f13 = K1_3 * y_c1, y_f14 = K1_30 * y_c2, y_f15 = K4_15 * y_c3, y_f16 = K1_30 * y_c4;
-    const real y_f17 = K1_3 * y_c5, y_f18 = s4_0 - K1_5 * y_c2, y_f19 = K3_20 * y_c4;
-    const real y_f20 = s3_0 + K1_8 * y_c5, y_f21 = s2_0 - K1_12 * y_c6, y_f22 = s1_0 - K1_8 * y_c2;
-    const real y_f23 = s0_0 + K5_24 * y_c6, y_f24 = K5_12 * y_c6, by_f0 = K1_12 * by_c4;
-    const real by_f1 = K5_24 * by_c5, by_f2 = K5_12 * by_c0, by_f3 = K5_24 * by_c1, by_f4 = K1_12 * by_c2;
-    const real by_f5 = K1_3 * by_c3, s5_0 = K1_8 * by_c4, by_f6 = s5_0 - K5_24 * by_c6, s6_0 = K5_24 * by_c0;
-    const real by_f7 = s6_0 + K1_8 * by_c2, s7_0 = K1_5 * by_c4, by_f8 = s7_0 + K1_12 * by_c6;
-    const real s8_0 = K1_30 * by_c3, by_f9 = s8_0 - K1_8 * by_c5, by_f10 = K3_20 * by_c2;
-    const real by_f11 = K1_8 * by_c1, s9_0 = K1_12 * by_c0, by_f12 = s9_0 + K1_5 * by_c2;
+    const real y_f3 = K5_24 * y_c1, y_f4 = K1_12 * y_c2, y_f5 = K1_3 * y_c3, s0 = K1_8 * y_c4;
+    const real y_f6 = s0 - K5_24 * y_c6, s1 = K5_24 * y_c0, y_f7 = s1 + K1_8 * y_c2, s2 = K1_5 * y_c4;
+    const real y_f8 = s2 + K1_12 * y_c6, s3 = K1_30 * y_c3, y_f9 = s3 - K1_8 * y_c5, y_f10 = K3_20 * y_c2;
+    const real y_f11 = K1_8 * y_c1, s4 = K1_12 * y_c0, y_f12 = s4 + K1_5 * y_c2, y_f13 = K1_3 * y_c1;
+    const real y_f14 = K1_30 * y_c2, y_f15 = K4_15 * y_c3, y_f16 = K1_30 * y_c4, y_f17 = K1_3 * y_c5;
+    const real y_f18 = s4 - K1_5 * y_c2, y_f19 = K3_20 * y_c4, y_f20 = s3 + K1_8 * y_c5;
+    const real y_f21 = s2 - K1_12 * y_c6, y_f22 = s1 - K1_8 * y_c2, y_f23 = s0 + K5_24 * y_c6;
+    const real y_f24 = K5_12 * y_c6, by_f0 = K1_12 * by_c4, by_f1 = K5_24 * by_c5, by_f2 = K5_12 * by_c0;
+    const real by_f3 = K5_24 * by_c1, by_f4 = K1_12 * by_c2, by_f5 = K1_3 * by_c3, s5 = K1_8 * by_c4;
+    const real by_f6 = s5 - K5_24 * by_c6, s6 = K5_24 * by_c0, by_f7 = s6 + K1_8 * by_c2, s7 = K1_5 * by_c4;
+    const real by_f8 = s7 + K1_12 * by_c6, s8 = K1_30 * by_c3, by_f9 = s8 - K1_8 * by_c5;
+    const real by_f10 = K3_20 * by_c2, by_f11 = K1_8 * by_c1, s9 = K1_12 * by_c0, by_f12 = s9 + K1_5 * by_c2;
     const real by_f13 = K1_3 * by_c1, by_f14 = K1_30 * by_c2, by_f15 = K4_15 * by_c3, by_f16 = K1_30 * by_c4;
-    const real by_f17 = K1_3 * by_c5, by_f18 = s9_0 - K1_5 * by_c2, by_f19 = K3_20 * by_c4;
-    const real by_f20 = s8_0 + K1_8 * by_c5, by_f21 = s7_0 - K1_12 * by_c6, by_f22 = s6_0 - K1_8 * by_c2;
-    const real by_f23 = s5_0 + K5_24 * by_c6, by_f24 = K5_12 * by_c6;
+    const real by_f17 = K1_3 * by_c5, by_f18 = s9 - K1_5 * by_c2, by_f19 = K3_20 * by_c4;
+    const real by_f20 = s8 + K1_8 * by_c5, by_f21 = s7 - K1_12 * by_c6, by_f22 = s6 - K1_8 * by_c2;
+    const real by_f23 = s5 + K5_24 * by_c6, by_f24 = K5_12 * by_c6;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real x_c3 = x_[3 * n + u], x_c4 = x_[4 * n + u], gz_c0 = gz_[u], gz_c1 = gz_[n + u];

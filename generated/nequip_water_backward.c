@@ -49,8 +49,8 @@ static void uvu_0_0_0(int64_t n, const real *restrict x_, const real *restrict y
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u], gz_c0 = gz_[u];
         gx_[u] = gx_[u] + w_c0 * y_c0 * gz_c0;
-        const real s0_0 = gz_c0 * x_c0;
-        gy_[u] = gy_[u] + s0_0 * w_c0, gw_[u] = s0_0 * y_c0;
+        const real s0 = gz_c0 * x_c0;
+        gy_[u] = gy_[u] + s0 * w_c0, gw_[u] = s0 * y_c0;
     }
 }
 
@@ -78,11 +78,11 @@ static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y
     const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], gz_c0 = gz_[u];
-        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], s0_0 = w_c0 * y_c0;
-        gx_[u] = gx_[u] + s0_0 * gz_c0, gx_[n + u] = gx_[n + u] + s0_0 * gz_c1;
-        gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * gz_c2;
-        const real s1_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
-        gy_[u] = gy_[u] + w_c0 * s1_0, gw_[u] = y_c0 * s1_0;
+        const real gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], s0 = w_c0 * y_c0;
+        gx_[u] = gx_[u] + s0 * gz_c0, gx_[n + u] = gx_[n + u] + s0 * gz_c1;
+        gx_[2 * n + u] = gx_[2 * n + u] + s0 * gz_c2;
+        const real s1 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
+        gy_[u] = gy_[u] + w_c0 * s1, gw_[u] = y_c0 * s1;
     }
 }
 
@@ -96,13 +96,13 @@ static void uvu_1_1_0(int64_t n, int64_t lda, const real *restrict x_, const rea
     const real y_f2 = K1_3 * y_c2;
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], gz_c0 = gz_[u];
-        const real s0_0 = w_c0 * gz_c0;
-        gx_[u] = gx_[u] + s0_0 * y_f0, gx_[n + u] = gx_[n + u] + s0_0 * y_f1;
-        gx_[2 * n + u] = gx_[2 * n + u] + s0_0 * y_f2, gy_[u] = gy_[u] + s0_0 * x_c0 * K1_3;
-        gy_[lda + u] = gy_[lda + u] + s0_0 * x_c1 * K1_3;
-        gy_[2 * lda + u] = gy_[2 * lda + u] + s0_0 * x_c2 * K1_3;
-        const real s1_0 = x_c0 * y_f0 + x_c1 * y_f1 + x_c2 * y_f2;
-        gw_[u] = gz_c0 * s1_0;
+        const real s0 = w_c0 * gz_c0;
+        gx_[u] = gx_[u] + s0 * y_f0, gx_[n + u] = gx_[n + u] + s0 * y_f1;
+        gx_[2 * n + u] = gx_[2 * n + u] + s0 * y_f2, gy_[u] = gy_[u] + s0 * x_c0 * K1_3;
+        gy_[lda + u] = gy_[lda + u] + s0 * x_c1 * K1_3;
+        gy_[2 * lda + u] = gy_[2 * lda + u] + s0 * x_c2 * K1_3;
+        const real s1 = x_c0 * y_f0 + x_c1 * y_f1 + x_c2 * y_f2;
+        gw_[u] = gz_c0 * s1;
     }
 }
 

@@ -85,10 +85,9 @@ static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real s0_0 = y_c0 * cw_c0 + by_c0 * w_c0, s1_0 = y_c0 * w_c0;
-        d_gz_[u] = d_gz_[u] + s1_0 * ax_c0 + s0_0 * x_c0;
-        d_gz_[n + u] = d_gz_[n + u] + s1_0 * ax_c1 + s0_0 * x_c1;
-        d_gz_[2 * n + u] = d_gz_[2 * n + u] + s1_0 * ax_c2 + s0_0 * x_c2;
+        const real s0 = y_c0 * cw_c0 + by_c0 * w_c0, s1 = y_c0 * w_c0;
+        d_gz_[u] = d_gz_[u] + s1 * ax_c0 + s0 * x_c0, d_gz_[n + u] = d_gz_[n + u] + s1 * ax_c1 + s0 * x_c1;
+        d_gz_[2 * n + u] = d_gz_[2 * n + u] + s1 * ax_c2 + s0 * x_c2;
     }
 }
 
@@ -104,10 +103,10 @@ static void uvu_1_1_0(int64_t n, const real *restrict x_, const real *restrict y
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real s0_0 = y_f0 * ax_c0 + y_f1 * ax_c1 + y_f2 * ax_c2;
-        const real s1_0 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
-        const real s2_0 = by_f0 * x_c0 + by_f1 * x_c1 + by_f2 * x_c2;
-        d_gz_[u] = d_gz_[u] + w_c0 * s0_0 + cw_c0 * s1_0 + w_c0 * s2_0;
+        const real s0 = y_f0 * ax_c0 + y_f1 * ax_c1 + y_f2 * ax_c2;
+        const real s1 = y_f0 * x_c0 + y_f1 * x_c1 + y_f2 * x_c2;
+        const real s2 = by_f0 * x_c0 + by_f1 * x_c1 + by_f2 * x_c2;
+        d_gz_[u] = d_gz_[u] + w_c0 * s0 + cw_c0 * s1 + w_c0 * s2;
     }
 }
 
@@ -205,8 +204,8 @@ static void uvu_0_0_0_2(int64_t n, const real *restrict x_, const real *restrict
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], gz_c0 = gz_[u], ax_c0 = ax_[u];
         d_x_[u] = d_x_[u] + w_c0 * by_c0 * gz_c0 + cw_c0 * y_c0 * gz_c0;
-        const real s0_0 = gz_c0 * ax_c0, s1_0 = gz_c0 * x_c0;
-        d_y_[u] = d_y_[u] + s0_0 * w_c0 + s1_0 * cw_c0, d_w_[u] = s1_0 * by_c0 + s0_0 * y_c0;
+        const real s0 = gz_c0 * ax_c0, s1 = gz_c0 * x_c0;
+        d_y_[u] = d_y_[u] + s0 * w_c0 + s1 * cw_c0, d_w_[u] = s1 * by_c0 + s0 * y_c0;
     }
 }
 
@@ -241,12 +240,12 @@ static void uvu_1_0_1_2(int64_t n, const real *restrict x_, const real *restrict
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real gz_c0 = gz_[u], gz_c1 = gz_[n + u], gz_c2 = gz_[2 * n + u], ax_c0 = ax_[u];
-        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], s0_0 = w_c0 * by_c0 + cw_c0 * y_c0;
-        d_x_[u] = d_x_[u] + s0_0 * gz_c0, d_x_[n + u] = d_x_[n + u] + s0_0 * gz_c1;
-        d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * gz_c2;
-        const real s1_0 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2;
-        const real s2_0 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
-        d_y_[u] = d_y_[u] + w_c0 * s1_0 + cw_c0 * s2_0, d_w_[u] = by_c0 * s2_0 + y_c0 * s1_0;
+        const real ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u], s0 = w_c0 * by_c0 + cw_c0 * y_c0;
+        d_x_[u] = d_x_[u] + s0 * gz_c0, d_x_[n + u] = d_x_[n + u] + s0 * gz_c1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + s0 * gz_c2;
+        const real s1 = ax_c0 * gz_c0 + ax_c1 * gz_c1 + ax_c2 * gz_c2;
+        const real s2 = x_c0 * gz_c0 + x_c1 * gz_c1 + x_c2 * gz_c2;
+        d_y_[u] = d_y_[u] + w_c0 * s1 + cw_c0 * s2, d_w_[u] = by_c0 * s2 + y_c0 * s1;
     }
 }
 
@@ -263,17 +262,16 @@ static void uvu_1_1_0_2(int64_t n, int64_t lda, const real *restrict x_, const r
     for (int64_t u = 0; u < n; u++) {
         const real w_c0 = w_[u], cw_c0 = cw_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u];
         const real gz_c0 = gz_[u], ax_c0 = ax_[u], ax_c1 = ax_[n + u], ax_c2 = ax_[2 * n + u];
-        const real s0_0 = w_c0 * gz_c0, s1_0 = cw_c0 * gz_c0;
-        d_x_[u] = d_x_[u] + s0_0 * by_f0 + s1_0 * y_f0;
-        d_x_[n + u] = d_x_[n + u] + s0_0 * by_f1 + s1_0 * y_f1;
-        d_x_[2 * n + u] = d_x_[2 * n + u] + s0_0 * by_f2 + s1_0 * y_f2;
-        const real q1_0 = s0_0 * ax_c0 + s1_0 * x_c0, q1_1 = s0_0 * ax_c1 + s1_0 * x_c1;
-        const real q1_2 = s0_0 * ax_c2 + s1_0 * x_c2;
+        const real s0 = w_c0 * gz_c0, s1 = cw_c0 * gz_c0;
+        d_x_[u] = d_x_[u] + s0 * by_f0 + s1 * y_f0, d_x_[n + u] = d_x_[n + u] + s0 * by_f1 + s1 * y_f1;
+        d_x_[2 * n + u] = d_x_[2 * n + u] + s0 * by_f2 + s1 * y_f2;
+        const real q1_0 = s0 * ax_c0 + s1 * x_c0, q1_1 = s0 * ax_c1 + s1 * x_c1;
+        const real q1_2 = s0 * ax_c2 + s1 * x_c2;
         d_y_[u] = d_y_[u] + K1_3 * q1_0, d_y_[lda + u] = d_y_[lda + u] + K1_3 * q1_1;
         d_y_[2 * lda + u] = d_y_[2 * lda + u] + K1_3 * q1_2;
-        const real s2_0 = x_c0 * by_f0 + x_c1 * by_f1 + x_c2 * by_f2;
-        const real s3_0 = ax_c0 * y_f0 + ax_c1 * y_f1 + ax_c2 * y_f2;
-        d_w_[u] = gz_c0 * s2_0 + gz_c0 * s3_0;
+        const real s2 = x_c0 * by_f0 + x_c1 * by_f1 + x_c2 * by_f2;
+        const real s3 = ax_c0 * y_f0 + ax_c1 * y_f1 + ax_c2 * y_f2;
+        d_w_[u] = gz_c0 * s2 + gz_c0 * s3;
     }
 }
 

@@ -69,9 +69,9 @@ static void uvu_1_0_1(int64_t n, const real *restrict x_, const real *restrict y
 {
     const real y_c0 = y_[0];
     for (int64_t u = 0; u < n; u++) {
-        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], s0_0 = y_c0 * w_c0;
-        z_[u] = z_[u] + s0_0 * x_c0, z_[n + u] = z_[n + u] + s0_0 * x_c1;
-        z_[2 * n + u] = z_[2 * n + u] + s0_0 * x_c2;
+        const real w_c0 = w_[u], x_c0 = x_[u], x_c1 = x_[n + u], x_c2 = x_[2 * n + u], s0 = y_c0 * w_c0;
+        z_[u] = z_[u] + s0 * x_c0, z_[n + u] = z_[n + u] + s0 * x_c1;
+        z_[2 * n + u] = z_[2 * n + u] + s0 * x_c2;
     }
 }
 

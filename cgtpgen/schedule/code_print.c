@@ -68,7 +68,7 @@ static const char *local_name(const struct code_printer *p, const struct code_no
         return arena_printf(a, "%sf%d", p->code->recipe->input[n->number].name, n->component);
     if (n->letter)
         return arena_printf(a, "%c%d_%d", n->letter, n->number, n->component);
-    return arena_printf(a, "s%d_0", (*passing)++);
+    return arena_printf(a, "s%d", (*passing)++);
 }
 
 static const char *leaf_name(const struct code_printer *p, const struct code_node *n)

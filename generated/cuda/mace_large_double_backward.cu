@@ -130,41 +130,41 @@ enum { PARTIAL_double_backward_convolution = 2272 };
 CGTP_DEVICE void uvu_0_0_0(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
     const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
 {
-    const real s0_0 = y_[0] * cw_, s1_0 = by_[0] * w_;
-    d_gz_[0] = d_gz_[0] + y_[0] * w_ * ax_[0] + s0_0 * x_[0] + s1_0 * x_[0];
-    d_x_[0] = d_x_[0] + s1_0 * gz_[0] + s0_0 * gz_[0];
-    const real s2_0 = gz_[0] * ax_[0], s3_0 = gz_[0] * x_[0];
-    d_y_[0] = d_y_[0] + s2_0 * w_ + s3_0 * cw_, d_w_[0] = s3_0 * by_[0] + s2_0 * y_[0];
+    const real s0 = y_[0] * cw_, s1 = by_[0] * w_;
+    d_gz_[0] = d_gz_[0] + y_[0] * w_ * ax_[0] + s0 * x_[0] + s1 * x_[0];
+    d_x_[0] = d_x_[0] + s1 * gz_[0] + s0 * gz_[0];
+    const real s2 = gz_[0] * ax_[0], s3 = gz_[0] * x_[0];
+    d_y_[0] = d_y_[0] + s2 * w_ + s3 * cw_, d_w_[0] = s3 * by_[0] + s2 * y_[0];
 }
 
 /* (l1, l2, l3) = (1, 0, 1): 18 fma, 6 mul per channel. */
 CGTP_DEVICE void uvu_1_0_1(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
     const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
 {
-    const real s0_0 = y_[0] * cw_ + by_[0] * w_, s1_0 = y_[0] * w_;
-    d_gz_[0] = d_gz_[0] + s1_0 * ax_[0] + s0_0 * x_[0], d_gz_[1] = d_gz_[1] + s1_0 * ax_[1] + s0_0 * x_[1];
-    d_gz_[2] = d_gz_[2] + s1_0 * ax_[2] + s0_0 * x_[2];
-    const real s2_0 = w_ * by_[0] + cw_ * y_[0];
-    d_x_[0] = d_x_[0] + s2_0 * gz_[0], d_x_[1] = d_x_[1] + s2_0 * gz_[1], d_x_[2] = d_x_[2] + s2_0 * gz_[2];
-    const real s3_0 = ax_[0] * gz_[0] + ax_[1] * gz_[1] + ax_[2] * gz_[2];
-    const real s4_0 = x_[0] * gz_[0] + x_[1] * gz_[1] + x_[2] * gz_[2];
-    d_y_[0] = d_y_[0] + w_ * s3_0 + cw_ * s4_0, d_w_[0] = by_[0] * s4_0 + y_[0] * s3_0;
+    const real s0 = y_[0] * cw_ + by_[0] * w_, s1 = y_[0] * w_;
+    d_gz_[0] = d_gz_[0] + s1 * ax_[0] + s0 * x_[0], d_gz_[1] = d_gz_[1] + s1 * ax_[1] + s0 * x_[1];
+    d_gz_[2] = d_gz_[2] + s1 * ax_[2] + s0 * x_[2];
+    const real s2 = w_ * by_[0] + cw_ * y_[0];
+    d_x_[0] = d_x_[0] + s2 * gz_[0], d_x_[1] = d_x_[1] + s2 * gz_[1], d_x_[2] = d_x_[2] + s2 * gz_[2];
+    const real s3 = ax_[0] * gz_[0] + ax_[1] * gz_[1] + ax_[2] * gz_[2];
+    const real s4 = x_[0] * gz_[0] + x_[1] * gz_[1] + x_[2] * gz_[2];
+    d_y_[0] = d_y_[0] + w_ * s3 + cw_ * s4, d_w_[0] = by_[0] * s4 + y_[0] * s3;
 }
 
 /* (l1, l2, l3) = (2, 0, 2): 28 fma, 6 mul per channel. */
 CGTP_DEVICE void uvu_2_0_2(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
     const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
 {
-    const real s0_0 = y_[0] * cw_ + by_[0] * w_, s1_0 = y_[0] * w_;
-    d_gz_[0] = d_gz_[0] + s1_0 * ax_[0] + s0_0 * x_[0], d_gz_[1] = d_gz_[1] + s1_0 * ax_[1] + s0_0 * x_[1];
-    d_gz_[2] = d_gz_[2] + s1_0 * ax_[2] + s0_0 * x_[2], d_gz_[3] = d_gz_[3] + s1_0 * ax_[3] + s0_0 * x_[3];
-    d_gz_[4] = d_gz_[4] + s1_0 * ax_[4] + s0_0 * x_[4];
-    const real s2_0 = w_ * by_[0] + cw_ * y_[0];
-    d_x_[0] = d_x_[0] + s2_0 * gz_[0], d_x_[1] = d_x_[1] + s2_0 * gz_[1], d_x_[2] = d_x_[2] + s2_0 * gz_[2];
-    d_x_[3] = d_x_[3] + s2_0 * gz_[3], d_x_[4] = d_x_[4] + s2_0 * gz_[4];
-    const real s3_0 = ax_[0] * gz_[0] + ax_[1] * gz_[1] + ax_[2] * gz_[2] + ax_[3] * gz_[3] + ax_[4] * gz_[4];
-    const real s4_0 = x_[0] * gz_[0] + x_[1] * gz_[1] + x_[2] * gz_[2] + x_[3] * gz_[3] + x_[4] * gz_[4];
-    d_y_[0] = d_y_[0] + w_ * s3_0 + cw_ * s4_0, d_w_[0] = by_[0] * s4_0 + y_[0] * s3_0;
+    const real s0 = y_[0] * cw_ + by_[0] * w_, s1 = y_[0] * w_;
+    d_gz_[0] = d_gz_[0] + s1 * ax_[0] + s0 * x_[0], d_gz_[1] = d_gz_[1] + s1 * ax_[1] + s0 * x_[1];
+    d_gz_[2] = d_gz_[2] + s1 * ax_[2] + s0 * x_[2], d_gz_[3] = d_gz_[3] + s1 * ax_[3] + s0 * x_[3];
+    d_gz_[4] = d_gz_[4] + s1 * ax_[4] + s0 * x_[4];
+    const real s2 = w_ * by_[0] + cw_ * y_[0];
+    d_x_[0] = d_x_[0] + s2 * gz_[0], d_x_[1] = d_x_[1] + s2 * gz_[1], d_x_[2] = d_x_[2] + s2 * gz_[2];
+    d_x_[3] = d_x_[3] + s2 * gz_[3], d_x_[4] = d_x_[4] + s2 * gz_[4];
+    const real s3 = ax_[0] * gz_[0] + ax_[1] * gz_[1] + ax_[2] * gz_[2] + ax_[3] * gz_[3] + ax_[4] * gz_[4];
+    const real s4 = x_[0] * gz_[0] + x_[1] * gz_[1] + x_[2] * gz_[2] + x_[3] * gz_[3] + x_[4] * gz_[4];
+    d_y_[0] = d_y_[0] + w_ * s3 + cw_ * s4, d_w_[0] = by_[0] * s4 + y_[0] * s3;
 }
 
 /* (l1, l2, l3) = (0, 1, 1): 17 fma, 5 mul per channel. */
@@ -183,15 +183,15 @@ CGTP_DEVICE void uvu_0_1_1(const real *x_, const real *y_, real w_, const real *
 CGTP_DEVICE void uvu_1_1_0(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
     const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
 {
-    const real s0_0 = y_[0] * ax_[0] + y_[1] * ax_[1] + y_[2] * ax_[2];
-    const real s1_0 = y_[0] * x_[0] + y_[1] * x_[1] + y_[2] * x_[2];
-    const real s2_0 = by_[0] * x_[0] + by_[1] * x_[1] + by_[2] * x_[2];
-    d_gz_[0] = d_gz_[0] + w_ * s0_0 + cw_ * s1_0 + w_ * s2_0;
-    const real s3_0 = w_ * gz_[0], s4_0 = cw_ * gz_[0];
-    d_x_[0] = d_x_[0] + s3_0 * by_[0] + s4_0 * y_[0], d_x_[1] = d_x_[1] + s3_0 * by_[1] + s4_0 * y_[1];
-    d_x_[2] = d_x_[2] + s3_0 * by_[2] + s4_0 * y_[2], d_y_[0] = d_y_[0] + s3_0 * ax_[0] + s4_0 * x_[0];
-    d_y_[1] = d_y_[1] + s3_0 * ax_[1] + s4_0 * x_[1], d_y_[2] = d_y_[2] + s3_0 * ax_[2] + s4_0 * x_[2];
-    d_w_[0] = gz_[0] * s2_0 + gz_[0] * s0_0;
+    const real s0 = y_[0] * ax_[0] + y_[1] * ax_[1] + y_[2] * ax_[2];
+    const real s1 = y_[0] * x_[0] + y_[1] * x_[1] + y_[2] * x_[2];
+    const real s2 = by_[0] * x_[0] + by_[1] * x_[1] + by_[2] * x_[2];
+    d_gz_[0] = d_gz_[0] + w_ * s0 + cw_ * s1 + w_ * s2;
+    const real s3 = w_ * gz_[0], s4 = cw_ * gz_[0];
+    d_x_[0] = d_x_[0] + s3 * by_[0] + s4 * y_[0], d_x_[1] = d_x_[1] + s3 * by_[1] + s4 * y_[1];
+    d_x_[2] = d_x_[2] + s3 * by_[2] + s4 * y_[2], d_y_[0] = d_y_[0] + s3 * ax_[0] + s4 * x_[0];
+    d_y_[1] = d_y_[1] + s3 * ax_[1] + s4 * x_[1], d_y_[2] = d_y_[2] + s3 * ax_[2] + s4 * x_[2];
+    d_w_[0] = gz_[0] * s2 + gz_[0] * s0;
 }
 
 /* (l1, l2, l3) = (1, 1, 2): 63 fma, 14 mul per channel; 2 mul per item. */
@@ -315,8 +315,8 @@ CGTP_DEVICE void uvu_0_2_2(const real *x_, const real *y_, real w_, const real *
 CGTP_DEVICE void uvu_1_2_1(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
     const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
 {
-    const real s0_0 = K1_3 * y_[2], y_f0 = s0_0 + y_[4], y_f3 = K4_3 * y_[2], y_f5 = s0_0 - y_[4];
-    const real s1_0 = K1_3 * by_[2], by_f0 = s1_0 + by_[4], by_f3 = K4_3 * by_[2], by_f5 = s1_0 - by_[4];
+    const real s0 = K1_3 * y_[2], y_f0 = s0 + y_[4], y_f3 = K4_3 * y_[2], y_f5 = s0 - y_[4];
+    const real s1 = K1_3 * by_[2], by_f0 = s1 + by_[4], by_f3 = K4_3 * by_[2], by_f5 = s1 - by_[4];
     const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2];
     const real l0_0 = by_f0 * gz_[0] - by_[1] * gz_[1] - by_[0] * gz_[2];
     const real l0_1 = by_[1] * gz_[0] + by_f3 * gz_[1] + by_[3] * gz_[2];
@@ -343,9 +343,9 @@ CGTP_DEVICE void uvu_1_2_1(const real *x_, const real *y_, real w_, const real *
 CGTP_DEVICE void uvu_1_2_3(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
     const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
 {
-    const real s0_0 = K12_1 * y_[2], y_f4 = s0_0 + y_[4], y_f5 = K16_1 * y_[1], y_f6 = K3_1 * y_[2];
-    const real y_f7 = K16_1 * y_[3], y_f8 = s0_0 - y_[4], s1_0 = K12_1 * by_[2], by_f4 = s1_0 + by_[4];
-    const real by_f5 = K16_1 * by_[1], by_f6 = K3_1 * by_[2], by_f7 = K16_1 * by_[3], by_f8 = s1_0 - by_[4];
+    const real s0 = K12_1 * y_[2], y_f4 = s0 + y_[4], y_f5 = K16_1 * y_[1], y_f6 = K3_1 * y_[2];
+    const real y_f7 = K16_1 * y_[3], y_f8 = s0 - y_[4], s1 = K12_1 * by_[2], by_f4 = s1 + by_[4];
+    const real by_f5 = K16_1 * by_[1], by_f6 = K3_1 * by_[2], by_f7 = K16_1 * by_[3], by_f8 = s1 - by_[4];
     const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2];
     const real l0_0 = by_[4] * gz_[0] + by_[3] * gz_[1] + by_f4 * gz_[2] - by_[1] * gz_[3] - by_[0] * gz_[4]
         - by_[1] * gz_[5] - by_[0] * gz_[6];
@@ -384,28 +384,28 @@ CGTP_DEVICE void uvu_1_2_3(const real *x_, const real *y_, real w_, const real *
 CGTP_DEVICE void uvu_2_2_0(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
     const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
 {
-    const real s0_0 = y_[0] * ax_[0] + y_[1] * ax_[1] + y_[2] * ax_[2] + y_[3] * ax_[3] + y_[4] * ax_[4];
-    const real s1_0 = y_[0] * x_[0] + y_[1] * x_[1] + y_[2] * x_[2] + y_[3] * x_[3] + y_[4] * x_[4];
-    const real s2_0 = by_[0] * x_[0] + by_[1] * x_[1] + by_[2] * x_[2] + by_[3] * x_[3] + by_[4] * x_[4];
-    d_gz_[0] = d_gz_[0] + w_ * s0_0 + cw_ * s1_0 + w_ * s2_0;
-    const real s3_0 = w_ * gz_[0], s4_0 = cw_ * gz_[0];
-    d_x_[0] = d_x_[0] + s3_0 * by_[0] + s4_0 * y_[0], d_x_[1] = d_x_[1] + s3_0 * by_[1] + s4_0 * y_[1];
-    d_x_[2] = d_x_[2] + s3_0 * by_[2] + s4_0 * y_[2], d_x_[3] = d_x_[3] + s3_0 * by_[3] + s4_0 * y_[3];
-    d_x_[4] = d_x_[4] + s3_0 * by_[4] + s4_0 * y_[4], d_y_[0] = d_y_[0] + s3_0 * ax_[0] + s4_0 * x_[0];
-    d_y_[1] = d_y_[1] + s3_0 * ax_[1] + s4_0 * x_[1], d_y_[2] = d_y_[2] + s3_0 * ax_[2] + s4_0 * x_[2];
-    d_y_[3] = d_y_[3] + s3_0 * ax_[3] + s4_0 * x_[3], d_y_[4] = d_y_[4] + s3_0 * ax_[4] + s4_0 * x_[4];
-    d_w_[0] = gz_[0] * s2_0 + gz_[0] * s0_0;
+    const real s0 = y_[0] * ax_[0] + y_[1] * ax_[1] + y_[2] * ax_[2] + y_[3] * ax_[3] + y_[4] * ax_[4];
+    const real s1 = y_[0] * x_[0] + y_[1] * x_[1] + y_[2] * x_[2] + y_[3] * x_[3] + y_[4] * x_[4];
+    const real s2 = by_[0] * x_[0] + by_[1] * x_[1] + by_[2] * x_[2] + by_[3] * x_[3] + by_[4] * x_[4];
+    d_gz_[0] = d_gz_[0] + w_ * s0 + cw_ * s1 + w_ * s2;
+    const real s3 = w_ * gz_[0], s4 = cw_ * gz_[0];
+    d_x_[0] = d_x_[0] + s3 * by_[0] + s4 * y_[0], d_x_[1] = d_x_[1] + s3 * by_[1] + s4 * y_[1];
+    d_x_[2] = d_x_[2] + s3 * by_[2] + s4 * y_[2], d_x_[3] = d_x_[3] + s3 * by_[3] + s4 * y_[3];
+    d_x_[4] = d_x_[4] + s3 * by_[4] + s4 * y_[4], d_y_[0] = d_y_[0] + s3 * ax_[0] + s4 * x_[0];
+    d_y_[1] = d_y_[1] + s3 * ax_[1] + s4 * x_[1], d_y_[2] = d_y_[2] + s3 * ax_[2] + s4 * x_[2];
+    d_y_[3] = d_y_[3] + s3 * ax_[3] + s4 * x_[3], d_y_[4] = d_y_[4] + s3 * ax_[4] + s4 * x_[4];
+    d_w_[0] = gz_[0] * s2 + gz_[0] * s0;
 }
 
 /* (l1, l2, l3) = (2, 2, 2): 129 fma, 29 mul, 2 add, 1 neg per channel; 14 mul, 4 add per item. */
 CGTP_DEVICE void uvu_2_2_2(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
     const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
 {
-    const real y_f1 = K3_4 * y_[3], y_f3 = K3_4 * y_[1], s0_0 = K1_3 * y_[2], y_f5 = s0_0 - y_[4];
+    const real y_f1 = K3_4 * y_[3], y_f3 = K3_4 * y_[1], s0 = K1_3 * y_[2], y_f5 = s0 - y_[4];
     const real y_f6 = K1_3 * y_[1], y_f8 = K1_4 * y_[1], y_f9 = K1_4 * y_[3], y_f11 = K1_3 * y_[3];
-    const real y_f12 = s0_0 + y_[4], by_f1 = K3_4 * by_[3], by_f3 = K3_4 * by_[1], s1_0 = K1_3 * by_[2];
-    const real by_f5 = s1_0 - by_[4], by_f6 = K1_3 * by_[1], by_f8 = K1_4 * by_[1], by_f9 = K1_4 * by_[3];
-    const real by_f11 = K1_3 * by_[3], by_f12 = s1_0 + by_[4];
+    const real y_f12 = s0 + y_[4], by_f1 = K3_4 * by_[3], by_f3 = K3_4 * by_[1], s1 = K1_3 * by_[2];
+    const real by_f5 = s1 - by_[4], by_f6 = K1_3 * by_[1], by_f8 = K1_4 * by_[1], by_f9 = K1_4 * by_[3];
+    const real by_f11 = K1_3 * by_[3], by_f12 = s1 + by_[4];
     const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2], u2_3 = w_ * x_[3], u2_4 = w_ * x_[4];
     const real l0_0 = by_[2] * gz_[0] - by_[3] * gz_[1] + by_[0] * gz_[2] - by_[1] * gz_[3];
     const real l0_1 = by_f1 * gz_[0] + by_f5 * gz_[1] + by_f8 * gz_[2] + by_[0] * gz_[3] - by_f3 * gz_[4];
@@ -467,11 +467,11 @@ CGTP_DEVICE void uvu_1_3_2(const real *x_, const real *y_, real w_, const real *
     const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
 {
     const real y_f0 = y_[4] + K15_1 * y_[6], y_f1 = K10_1 * y_[1], y_f2 = y_[2] - K15_1 * y_[0];
-    const real s0_0 = K3_5 * y_[3], y_f3 = s0_0 + y_[5], y_f4 = K8_5 * y_[2], y_f7 = K3_2 * y_[3];
-    const real y_f9 = K8_5 * y_[4], y_f10 = s0_0 - y_[5], y_f11 = y_[0] + K1_15 * y_[2], y_f12 = K2_3 * y_[5];
+    const real s0 = K3_5 * y_[3], y_f3 = s0 + y_[5], y_f4 = K8_5 * y_[2], y_f7 = K3_2 * y_[3];
+    const real y_f9 = K8_5 * y_[4], y_f10 = s0 - y_[5], y_f11 = y_[0] + K1_15 * y_[2], y_f12 = K2_3 * y_[5];
     const real y_f13 = y_[6] - K1_15 * y_[4], by_f0 = by_[4] + K15_1 * by_[6], by_f1 = K10_1 * by_[1];
-    const real by_f2 = by_[2] - K15_1 * by_[0], s1_0 = K3_5 * by_[3], by_f3 = s1_0 + by_[5];
-    const real by_f4 = K8_5 * by_[2], by_f7 = K3_2 * by_[3], by_f9 = K8_5 * by_[4], by_f10 = s1_0 - by_[5];
+    const real by_f2 = by_[2] - K15_1 * by_[0], s1 = K3_5 * by_[3], by_f3 = s1 + by_[5];
+    const real by_f4 = K8_5 * by_[2], by_f7 = K3_2 * by_[3], by_f9 = K8_5 * by_[4], by_f10 = s1 - by_[5];
     const real by_f11 = by_[0] + K1_15 * by_[2], by_f12 = K2_3 * by_[5], by_f13 = by_[6] - K1_15 * by_[4];
     const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2];
     const real l0_0 = by_f0 * gz_[0] + by_f3 * gz_[1] - by_[2] * gz_[2] - by_[1] * gz_[3] - by_f11 * gz_[4];
@@ -508,14 +508,14 @@ CGTP_DEVICE void uvu_1_3_2(const real *x_, const real *y_, real w_, const real *
 CGTP_DEVICE void uvu_2_3_1(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
     const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
 {
-    const real y_f0 = y_[4] + K15_1 * y_[6], s0_0 = K6_1 * y_[3], y_f1 = s0_0 + K10_1 * y_[5];
-    const real y_f2 = K12_1 * y_[2], y_f3 = K10_1 * y_[1], s1_0 = K15_1 * y_[0], y_f4 = s1_0 + y_[2];
-    const real y_f6 = K8_5 * y_[2], y_f7 = K9_5 * y_[3], y_f8 = K8_5 * y_[4], y_f10 = s1_0 - y_[2];
-    const real y_f11 = K12_1 * y_[4], y_f12 = s0_0 - K10_1 * y_[5], y_f13 = y_[4] - K15_1 * y_[6];
-    const real by_f0 = by_[4] + K15_1 * by_[6], s2_0 = K6_1 * by_[3], by_f1 = s2_0 + K10_1 * by_[5];
-    const real by_f2 = K12_1 * by_[2], by_f3 = K10_1 * by_[1], s3_0 = K15_1 * by_[0], by_f4 = s3_0 + by_[2];
-    const real by_f6 = K8_5 * by_[2], by_f7 = K9_5 * by_[3], by_f8 = K8_5 * by_[4], by_f10 = s3_0 - by_[2];
-    const real by_f11 = K12_1 * by_[4], by_f12 = s2_0 - K10_1 * by_[5], by_f13 = by_[4] - K15_1 * by_[6];
+    const real y_f0 = y_[4] + K15_1 * y_[6], s0 = K6_1 * y_[3], y_f1 = s0 + K10_1 * y_[5];
+    const real y_f2 = K12_1 * y_[2], y_f3 = K10_1 * y_[1], s1 = K15_1 * y_[0], y_f4 = s1 + y_[2];
+    const real y_f6 = K8_5 * y_[2], y_f7 = K9_5 * y_[3], y_f8 = K8_5 * y_[4], y_f10 = s1 - y_[2];
+    const real y_f11 = K12_1 * y_[4], y_f12 = s0 - K10_1 * y_[5], y_f13 = y_[4] - K15_1 * y_[6];
+    const real by_f0 = by_[4] + K15_1 * by_[6], s2 = K6_1 * by_[3], by_f1 = s2 + K10_1 * by_[5];
+    const real by_f2 = K12_1 * by_[2], by_f3 = K10_1 * by_[1], s3 = K15_1 * by_[0], by_f4 = s3 + by_[2];
+    const real by_f6 = K8_5 * by_[2], by_f7 = K9_5 * by_[3], by_f8 = K8_5 * by_[4], by_f10 = s3 - by_[2];
+    const real by_f11 = K12_1 * by_[4], by_f12 = s2 - K10_1 * by_[5], by_f13 = by_[4] - K15_1 * by_[6];
     const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2], u2_3 = w_ * x_[3], u2_4 = w_ * x_[4];
     const real l0_0 = by_f0 * gz_[0] - by_[1] * gz_[1] - by_f10 * gz_[2];
     const real l0_1 = by_f1 * gz_[0] - by_f6 * gz_[1] - by_f3 * gz_[2];
@@ -555,20 +555,19 @@ CGTP_DEVICE void uvu_2_3_3(const real *x_, const real *y_, real w_, const real *
     const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
 {
     const real y_f1 = K5_2 * y_[5], y_f2 = K5_1 * y_[0], y_f3 = K5_2 * y_[1], y_f5 = K8_3 * y_[3];
-    const real y_f6 = y_[4] - K5_3 * y_[6], s0_0 = K5_3 * y_[0], y_f7 = s0_0 + y_[2];
-    const real y_f8 = y_[4] + K5_12 * y_[6], s1_0 = K1_6 * y_[3], y_f9 = s1_0 - K5_8 * y_[5];
-    const real y_f10 = K3_4 * y_[2], y_f11 = K5_8 * y_[1], s2_0 = K5_12 * y_[0], y_f12 = s2_0 + y_[2];
-    const real y_f14 = K1_10 * y_[2], y_f15 = K4_5 * y_[3], y_f16 = K1_10 * y_[4], y_f18 = s2_0 - y_[2];
-    const real y_f19 = K3_4 * y_[4], y_f20 = s1_0 + K5_8 * y_[5], y_f21 = y_[4] - K5_12 * y_[6];
-    const real y_f22 = s0_0 - y_[2], y_f23 = y_[4] + K5_3 * y_[6], y_f24 = K5_1 * y_[6];
-    const real by_f1 = K5_2 * by_[5], by_f2 = K5_1 * by_[0], by_f3 = K5_2 * by_[1], by_f5 = K8_3 * by_[3];
-    const real by_f6 = by_[4] - K5_3 * by_[6], s3_0 = K5_3 * by_[0], by_f7 = s3_0 + by_[2];
-    const real by_f8 = by_[4] + K5_12 * by_[6], s4_0 = K1_6 * by_[3], by_f9 = s4_0 - K5_8 * by_[5];
-    const real by_f10 = K3_4 * by_[2], by_f11 = K5_8 * by_[1], s5_0 = K5_12 * by_[0], by_f12 = s5_0 + by_[2];
-    const real by_f14 = K1_10 * by_[2], by_f15 = K4_5 * by_[3], by_f16 = K1_10 * by_[4];
-    const real by_f18 = s5_0 - by_[2], by_f19 = K3_4 * by_[4], by_f20 = s4_0 + K5_8 * by_[5];
-    const real by_f21 = by_[4] - K5_12 * by_[6], by_f22 = s3_0 - by_[2], by_f23 = by_[4] + K5_3 * by_[6];
-    const real by_f24 = K5_1 * by_[6];
+    const real y_f6 = y_[4] - K5_3 * y_[6], s0 = K5_3 * y_[0], y_f7 = s0 + y_[2];
+    const real y_f8 = y_[4] + K5_12 * y_[6], s1 = K1_6 * y_[3], y_f9 = s1 - K5_8 * y_[5];
+    const real y_f10 = K3_4 * y_[2], y_f11 = K5_8 * y_[1], s2 = K5_12 * y_[0], y_f12 = s2 + y_[2];
+    const real y_f14 = K1_10 * y_[2], y_f15 = K4_5 * y_[3], y_f16 = K1_10 * y_[4], y_f18 = s2 - y_[2];
+    const real y_f19 = K3_4 * y_[4], y_f20 = s1 + K5_8 * y_[5], y_f21 = y_[4] - K5_12 * y_[6];
+    const real y_f22 = s0 - y_[2], y_f23 = y_[4] + K5_3 * y_[6], y_f24 = K5_1 * y_[6], by_f1 = K5_2 * by_[5];
+    const real by_f2 = K5_1 * by_[0], by_f3 = K5_2 * by_[1], by_f5 = K8_3 * by_[3];
+    const real by_f6 = by_[4] - K5_3 * by_[6], s3 = K5_3 * by_[0], by_f7 = s3 + by_[2];
+    const real by_f8 = by_[4] + K5_12 * by_[6], s4 = K1_6 * by_[3], by_f9 = s4 - K5_8 * by_[5];
+    const real by_f10 = K3_4 * by_[2], by_f11 = K5_8 * by_[1], s5 = K5_12 * by_[0], by_f12 = s5 + by_[2];
+    const real by_f14 = K1_10 * by_[2], by_f15 = K4_5 * by_[3], by_f16 = K1_10 * by_[4], by_f18 = s5 - by_[2];
+    const real by_f19 = K3_4 * by_[4], by_f20 = s4 + K5_8 * by_[5], by_f21 = by_[4] - K5_12 * by_[6];
+    const real by_f22 = s3 - by_[2], by_f23 = by_[4] + K5_3 * by_[6], by_f24 = K5_1 * by_[6];
     const real u2_0 = w_ * x_[0], u2_1 = w_ * x_[1], u2_2 = w_ * x_[2], u2_3 = w_ * x_[3], u2_4 = w_ * x_[4];
     const real l0_0 = by_[4] * gz_[0] + by_f5 * gz_[1] - by_f8 * gz_[2] + by_[1] * gz_[3] + by_f18 * gz_[4]
         - by_[2] * gz_[6];

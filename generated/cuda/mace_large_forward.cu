@@ -117,9 +117,9 @@ CGTP_DEVICE void uvu_1_0_1(const real *x_, const real *y_, const real *w_, real 
 {
     CGTP_UNROLL for (int u = 0; u < 2; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u * 3], x_c1 = x_[u * 3 + 1], x_c2 = x_[u * 3 + 2];
-        const real s0_0 = y_[0] * w_c0;
-        z_[u * 3] = z_[u * 3] + s0_0 * x_c0, z_[u * 3 + 1] = z_[u * 3 + 1] + s0_0 * x_c1;
-        z_[u * 3 + 2] = z_[u * 3 + 2] + s0_0 * x_c2;
+        const real s0 = y_[0] * w_c0;
+        z_[u * 3] = z_[u * 3] + s0 * x_c0, z_[u * 3 + 1] = z_[u * 3 + 1] + s0 * x_c1;
+        z_[u * 3 + 2] = z_[u * 3 + 2] + s0 * x_c2;
     }
 }
 
@@ -128,10 +128,10 @@ CGTP_DEVICE void uvu_2_0_2(const real *x_, const real *y_, const real *w_, real 
 {
     CGTP_UNROLL for (int u = 0; u < 2; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u * 5], x_c1 = x_[u * 5 + 1], x_c2 = x_[u * 5 + 2];
-        const real x_c3 = x_[u * 5 + 3], x_c4 = x_[u * 5 + 4], s0_0 = y_[0] * w_c0;
-        z_[u * 5] = z_[u * 5] + s0_0 * x_c0, z_[u * 5 + 1] = z_[u * 5 + 1] + s0_0 * x_c1;
-        z_[u * 5 + 2] = z_[u * 5 + 2] + s0_0 * x_c2, z_[u * 5 + 3] = z_[u * 5 + 3] + s0_0 * x_c3;
-        z_[u * 5 + 4] = z_[u * 5 + 4] + s0_0 * x_c4;
+        const real x_c3 = x_[u * 5 + 3], x_c4 = x_[u * 5 + 4], s0 = y_[0] * w_c0;
+        z_[u * 5] = z_[u * 5] + s0 * x_c0, z_[u * 5 + 1] = z_[u * 5 + 1] + s0 * x_c1;
+        z_[u * 5 + 2] = z_[u * 5 + 2] + s0 * x_c2, z_[u * 5 + 3] = z_[u * 5 + 3] + s0 * x_c3;
+        z_[u * 5 + 4] = z_[u * 5 + 4] + s0 * x_c4;
     }
 }
 
@@ -217,7 +217,7 @@ CGTP_DEVICE void uvu_0_2_2(const real *x_, const real *y_, const real *w_, real 
 /* (l1, l2, l3) = (1, 2, 1): 9 fma, 3 mul per channel; 2 mul, 2 add per item. */
 CGTP_DEVICE void uvu_1_2_1(const real *x_, const real *y_, const real *w_, real *z_)
 {
-    const real s0_0 = K1_3 * y_[2], y_f0 = s0_0 + y_[4], y_f3 = K4_3 * y_[2], y_f5 = s0_0 - y_[4];
+    const real s0 = K1_3 * y_[2], y_f0 = s0 + y_[4], y_f3 = K4_3 * y_[2], y_f5 = s0 - y_[4];
     CGTP_UNROLL for (int u = 0; u < 2; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u * 3], x_c1 = x_[u * 3 + 1], x_c2 = x_[u * 3 + 2];
         const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
@@ -230,8 +230,8 @@ CGTP_DEVICE void uvu_1_2_1(const real *x_, const real *y_, const real *w_, real 
 /* (l1, l2, l3) = (1, 2, 3): 19 fma, 3 mul per channel; 4 mul, 2 add per item. */
 CGTP_DEVICE void uvu_1_2_3(const real *x_, const real *y_, const real *w_, real *z_)
 {
-    const real s0_0 = K12_1 * y_[2], y_f4 = s0_0 + y_[4], y_f5 = K16_1 * y_[1], y_f6 = K3_1 * y_[2];
-    const real y_f7 = K16_1 * y_[3], y_f8 = s0_0 - y_[4];
+    const real s0 = K12_1 * y_[2], y_f4 = s0 + y_[4], y_f5 = K16_1 * y_[1], y_f6 = K3_1 * y_[2];
+    const real y_f7 = K16_1 * y_[3], y_f8 = s0 - y_[4];
     CGTP_UNROLL for (int u = 0; u < 2; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u * 3], x_c1 = x_[u * 3 + 1], x_c2 = x_[u * 3 + 2];
         const real u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1, u0_2 = w_c0 * x_c2;
@@ -259,9 +259,9 @@ CGTP_DEVICE void uvu_2_2_0(const real *x_, const real *y_, const real *w_, real 
 /* (l1, l2, l3) = (2, 2, 2): 23 fma, 5 mul per channel; 7 mul, 2 add per item. */
 CGTP_DEVICE void uvu_2_2_2(const real *x_, const real *y_, const real *w_, real *z_)
 {
-    const real y_f1 = K3_4 * y_[3], y_f3 = K3_4 * y_[1], s0_0 = K1_3 * y_[2], y_f5 = s0_0 - y_[4];
+    const real y_f1 = K3_4 * y_[3], y_f3 = K3_4 * y_[1], s0 = K1_3 * y_[2], y_f5 = s0 - y_[4];
     const real y_f6 = K1_3 * y_[1], y_f8 = K1_4 * y_[1], y_f9 = K1_4 * y_[3], y_f11 = K1_3 * y_[3];
-    const real y_f12 = s0_0 + y_[4];
+    const real y_f12 = s0 + y_[4];
     CGTP_UNROLL for (int u = 0; u < 2; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u * 5], x_c1 = x_[u * 5 + 1], x_c2 = x_[u * 5 + 2];
         const real x_c3 = x_[u * 5 + 3], x_c4 = x_[u * 5 + 4], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;
@@ -293,8 +293,8 @@ CGTP_DEVICE void uvu_0_3_3(const real *x_, const real *y_, const real *w_, real 
 CGTP_DEVICE void uvu_1_3_2(const real *x_, const real *y_, const real *w_, real *z_)
 {
     const real y_f0 = y_[4] + K15_1 * y_[6], y_f1 = K10_1 * y_[1], y_f2 = y_[2] - K15_1 * y_[0];
-    const real s0_0 = K3_5 * y_[3], y_f3 = s0_0 + y_[5], y_f4 = K8_5 * y_[2], y_f7 = K3_2 * y_[3];
-    const real y_f9 = K8_5 * y_[4], y_f10 = s0_0 - y_[5], y_f11 = y_[0] + K1_15 * y_[2], y_f12 = K2_3 * y_[5];
+    const real s0 = K3_5 * y_[3], y_f3 = s0 + y_[5], y_f4 = K8_5 * y_[2], y_f7 = K3_2 * y_[3];
+    const real y_f9 = K8_5 * y_[4], y_f10 = s0 - y_[5], y_f11 = y_[0] + K1_15 * y_[2], y_f12 = K2_3 * y_[5];
     const real y_f13 = y_[6] - K1_15 * y_[4];
     CGTP_UNROLL for (int u = 0; u < 2; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u * 3], x_c1 = x_[u * 3 + 1], x_c2 = x_[u * 3 + 2];
@@ -310,10 +310,10 @@ CGTP_DEVICE void uvu_1_3_2(const real *x_, const real *y_, const real *w_, real 
 /* (l1, l2, l3) = (2, 3, 1): 15 fma, 3 mul per channel; 4 fma, 8 mul, 2 add per item. */
 CGTP_DEVICE void uvu_2_3_1(const real *x_, const real *y_, const real *w_, real *z_)
 {
-    const real y_f0 = y_[4] + K15_1 * y_[6], s0_0 = K6_1 * y_[3], y_f1 = s0_0 + K10_1 * y_[5];
-    const real y_f2 = K12_1 * y_[2], y_f3 = K10_1 * y_[1], s1_0 = K15_1 * y_[0], y_f4 = s1_0 + y_[2];
-    const real y_f6 = K8_5 * y_[2], y_f7 = K9_5 * y_[3], y_f8 = K8_5 * y_[4], y_f10 = s1_0 - y_[2];
-    const real y_f11 = K12_1 * y_[4], y_f12 = s0_0 - K10_1 * y_[5], y_f13 = y_[4] - K15_1 * y_[6];
+    const real y_f0 = y_[4] + K15_1 * y_[6], s0 = K6_1 * y_[3], y_f1 = s0 + K10_1 * y_[5];
+    const real y_f2 = K12_1 * y_[2], y_f3 = K10_1 * y_[1], s1 = K15_1 * y_[0], y_f4 = s1 + y_[2];
+    const real y_f6 = K8_5 * y_[2], y_f7 = K9_5 * y_[3], y_f8 = K8_5 * y_[4], y_f10 = s1 - y_[2];
+    const real y_f11 = K12_1 * y_[4], y_f12 = s0 - K10_1 * y_[5], y_f13 = y_[4] - K15_1 * y_[6];
     CGTP_UNROLL for (int u = 0; u < 2; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u * 5], x_c1 = x_[u * 5 + 1], x_c2 = x_[u * 5 + 2];
         const real x_c3 = x_[u * 5 + 3], x_c4 = x_[u * 5 + 4];
@@ -329,12 +329,12 @@ CGTP_DEVICE void uvu_2_3_1(const real *x_, const real *y_, const real *w_, real 
 CGTP_DEVICE void uvu_2_3_3(const real *x_, const real *y_, const real *w_, real *z_)
 {
     const real y_f1 = K5_2 * y_[5], y_f2 = K5_1 * y_[0], y_f3 = K5_2 * y_[1], y_f5 = K8_3 * y_[3];
-    const real y_f6 = y_[4] - K5_3 * y_[6], s0_0 = K5_3 * y_[0], y_f7 = s0_0 + y_[2];
-    const real y_f8 = y_[4] + K5_12 * y_[6], s1_0 = K1_6 * y_[3], y_f9 = s1_0 - K5_8 * y_[5];
-    const real y_f10 = K3_4 * y_[2], y_f11 = K5_8 * y_[1], s2_0 = K5_12 * y_[0], y_f12 = s2_0 + y_[2];
-    const real y_f14 = K1_10 * y_[2], y_f15 = K4_5 * y_[3], y_f16 = K1_10 * y_[4], y_f18 = s2_0 - y_[2];
-    const real y_f19 = K3_4 * y_[4], y_f20 = s1_0 + K5_8 * y_[5], y_f21 = y_[4] - K5_12 * y_[6];
-    const real y_f22 = s0_0 - y_[2], y_f23 = y_[4] + K5_3 * y_[6], y_f24 = K5_1 * y_[6];
+    const real y_f6 = y_[4] - K5_3 * y_[6], s0 = K5_3 * y_[0], y_f7 = s0 + y_[2];
+    const real y_f8 = y_[4] + K5_12 * y_[6], s1 = K1_6 * y_[3], y_f9 = s1 - K5_8 * y_[5];
+    const real y_f10 = K3_4 * y_[2], y_f11 = K5_8 * y_[1], s2 = K5_12 * y_[0], y_f12 = s2 + y_[2];
+    const real y_f14 = K1_10 * y_[2], y_f15 = K4_5 * y_[3], y_f16 = K1_10 * y_[4], y_f18 = s2 - y_[2];
+    const real y_f19 = K3_4 * y_[4], y_f20 = s1 + K5_8 * y_[5], y_f21 = y_[4] - K5_12 * y_[6];
+    const real y_f22 = s0 - y_[2], y_f23 = y_[4] + K5_3 * y_[6], y_f24 = K5_1 * y_[6];
     CGTP_UNROLL for (int u = 0; u < 2; u++) {
         const real w_c0 = w_[u], x_c0 = x_[u * 5], x_c1 = x_[u * 5 + 1], x_c2 = x_[u * 5 + 2];
         const real x_c3 = x_[u * 5 + 3], x_c4 = x_[u * 5 + 4], u0_0 = w_c0 * x_c0, u0_1 = w_c0 * x_c1;

@@ -89,18 +89,18 @@ CGTP_DEVICE void uvu_0_0_0(const real *x_, const real *y_, real w_, const real *
     real *gw_)
 {
     gx_[0] = gx_[0] + w_ * y_[0] * gz_[0];
-    const real s0_0 = gz_[0] * x_[0];
-    gy_[0] = gy_[0] + s0_0 * w_, gw_[0] = s0_0 * y_[0];
+    const real s0 = gz_[0] * x_[0];
+    gy_[0] = gy_[0] + s0 * w_, gw_[0] = s0 * y_[0];
 }
 
 /* (l1, l2, l3) = (1, 0, 1): 6 fma, 3 mul per channel. */
 CGTP_DEVICE void uvu_1_0_1(const real *x_, const real *y_, real w_, const real *gz_, real *gx_, real *gy_,
     real *gw_)
 {
-    const real s0_0 = w_ * y_[0];
-    gx_[0] = gx_[0] + s0_0 * gz_[0], gx_[1] = gx_[1] + s0_0 * gz_[1], gx_[2] = gx_[2] + s0_0 * gz_[2];
-    const real s1_0 = x_[0] * gz_[0] + x_[1] * gz_[1] + x_[2] * gz_[2];
-    gy_[0] = gy_[0] + w_ * s1_0, gw_[0] = y_[0] * s1_0;
+    const real s0 = w_ * y_[0];
+    gx_[0] = gx_[0] + s0 * gz_[0], gx_[1] = gx_[1] + s0 * gz_[1], gx_[2] = gx_[2] + s0 * gz_[2];
+    const real s1 = x_[0] * gz_[0] + x_[1] * gz_[1] + x_[2] * gz_[2];
+    gy_[0] = gy_[0] + w_ * s1, gw_[0] = y_[0] * s1;
 }
 
 /* (l1, l2, l3) = (0, 1, 1): 6 fma, 3 mul per channel. */
@@ -116,11 +116,11 @@ CGTP_DEVICE void uvu_0_1_1(const real *x_, const real *y_, real w_, const real *
 CGTP_DEVICE void uvu_1_1_0(const real *x_, const real *y_, real w_, const real *gz_, real *gx_, real *gy_,
     real *gw_)
 {
-    const real s0_0 = w_ * gz_[0];
-    gx_[0] = gx_[0] + s0_0 * y_[0], gx_[1] = gx_[1] + s0_0 * y_[1], gx_[2] = gx_[2] + s0_0 * y_[2];
-    gy_[0] = gy_[0] + s0_0 * x_[0], gy_[1] = gy_[1] + s0_0 * x_[1], gy_[2] = gy_[2] + s0_0 * x_[2];
-    const real s1_0 = x_[0] * y_[0] + x_[1] * y_[1] + x_[2] * y_[2];
-    gw_[0] = gz_[0] * s1_0;
+    const real s0 = w_ * gz_[0];
+    gx_[0] = gx_[0] + s0 * y_[0], gx_[1] = gx_[1] + s0 * y_[1], gx_[2] = gx_[2] + s0 * y_[2];
+    gy_[0] = gy_[0] + s0 * x_[0], gy_[1] = gy_[1] + s0 * x_[1], gy_[2] = gy_[2] + s0 * x_[2];
+    const real s1 = x_[0] * y_[0] + x_[1] * y_[1] + x_[2] * y_[2];
+    gw_[0] = gz_[0] * s1;
 }
 
 /* (l1, l2, l3) = (1, 1, 1): 14 fma, 7 mul, 1 neg per channel. */

@@ -98,25 +98,25 @@ enum { PARTIAL_double_backward_convolution = 704 };
 CGTP_DEVICE void uvu_0_0_0(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
     const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
 {
-    const real s0_0 = y_[0] * cw_, s1_0 = by_[0] * w_;
-    d_gz_[0] = d_gz_[0] + y_[0] * w_ * ax_[0] + s0_0 * x_[0] + s1_0 * x_[0];
-    d_x_[0] = d_x_[0] + s1_0 * gz_[0] + s0_0 * gz_[0];
-    const real s2_0 = gz_[0] * ax_[0], s3_0 = gz_[0] * x_[0];
-    d_y_[0] = d_y_[0] + s2_0 * w_ + s3_0 * cw_, d_w_[0] = s3_0 * by_[0] + s2_0 * y_[0];
+    const real s0 = y_[0] * cw_, s1 = by_[0] * w_;
+    d_gz_[0] = d_gz_[0] + y_[0] * w_ * ax_[0] + s0 * x_[0] + s1 * x_[0];
+    d_x_[0] = d_x_[0] + s1 * gz_[0] + s0 * gz_[0];
+    const real s2 = gz_[0] * ax_[0], s3 = gz_[0] * x_[0];
+    d_y_[0] = d_y_[0] + s2 * w_ + s3 * cw_, d_w_[0] = s3 * by_[0] + s2 * y_[0];
 }
 
 /* (l1, l2, l3) = (1, 0, 1): 18 fma, 6 mul per channel. */
 CGTP_DEVICE void uvu_1_0_1(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
     const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
 {
-    const real s0_0 = y_[0] * cw_ + by_[0] * w_, s1_0 = y_[0] * w_;
-    d_gz_[0] = d_gz_[0] + s1_0 * ax_[0] + s0_0 * x_[0], d_gz_[1] = d_gz_[1] + s1_0 * ax_[1] + s0_0 * x_[1];
-    d_gz_[2] = d_gz_[2] + s1_0 * ax_[2] + s0_0 * x_[2];
-    const real s2_0 = w_ * by_[0] + cw_ * y_[0];
-    d_x_[0] = d_x_[0] + s2_0 * gz_[0], d_x_[1] = d_x_[1] + s2_0 * gz_[1], d_x_[2] = d_x_[2] + s2_0 * gz_[2];
-    const real s3_0 = ax_[0] * gz_[0] + ax_[1] * gz_[1] + ax_[2] * gz_[2];
-    const real s4_0 = x_[0] * gz_[0] + x_[1] * gz_[1] + x_[2] * gz_[2];
-    d_y_[0] = d_y_[0] + w_ * s3_0 + cw_ * s4_0, d_w_[0] = by_[0] * s4_0 + y_[0] * s3_0;
+    const real s0 = y_[0] * cw_ + by_[0] * w_, s1 = y_[0] * w_;
+    d_gz_[0] = d_gz_[0] + s1 * ax_[0] + s0 * x_[0], d_gz_[1] = d_gz_[1] + s1 * ax_[1] + s0 * x_[1];
+    d_gz_[2] = d_gz_[2] + s1 * ax_[2] + s0 * x_[2];
+    const real s2 = w_ * by_[0] + cw_ * y_[0];
+    d_x_[0] = d_x_[0] + s2 * gz_[0], d_x_[1] = d_x_[1] + s2 * gz_[1], d_x_[2] = d_x_[2] + s2 * gz_[2];
+    const real s3 = ax_[0] * gz_[0] + ax_[1] * gz_[1] + ax_[2] * gz_[2];
+    const real s4 = x_[0] * gz_[0] + x_[1] * gz_[1] + x_[2] * gz_[2];
+    d_y_[0] = d_y_[0] + w_ * s3 + cw_ * s4, d_w_[0] = by_[0] * s4 + y_[0] * s3;
 }
 
 /* (l1, l2, l3) = (0, 1, 1): 17 fma, 5 mul per channel. */
@@ -135,15 +135,15 @@ CGTP_DEVICE void uvu_0_1_1(const real *x_, const real *y_, real w_, const real *
 CGTP_DEVICE void uvu_1_1_0(const real *x_, const real *y_, real w_, const real *gz_, const real *ax_,
     const real *by_, real cw_, real *d_gz_, real *d_x_, real *d_y_, real *d_w_)
 {
-    const real s0_0 = y_[0] * ax_[0] + y_[1] * ax_[1] + y_[2] * ax_[2];
-    const real s1_0 = y_[0] * x_[0] + y_[1] * x_[1] + y_[2] * x_[2];
-    const real s2_0 = by_[0] * x_[0] + by_[1] * x_[1] + by_[2] * x_[2];
-    d_gz_[0] = d_gz_[0] + w_ * s0_0 + cw_ * s1_0 + w_ * s2_0;
-    const real s3_0 = w_ * gz_[0], s4_0 = cw_ * gz_[0];
-    d_x_[0] = d_x_[0] + s3_0 * by_[0] + s4_0 * y_[0], d_x_[1] = d_x_[1] + s3_0 * by_[1] + s4_0 * y_[1];
-    d_x_[2] = d_x_[2] + s3_0 * by_[2] + s4_0 * y_[2], d_y_[0] = d_y_[0] + s3_0 * ax_[0] + s4_0 * x_[0];
-    d_y_[1] = d_y_[1] + s3_0 * ax_[1] + s4_0 * x_[1], d_y_[2] = d_y_[2] + s3_0 * ax_[2] + s4_0 * x_[2];
-    d_w_[0] = gz_[0] * s2_0 + gz_[0] * s0_0;
+    const real s0 = y_[0] * ax_[0] + y_[1] * ax_[1] + y_[2] * ax_[2];
+    const real s1 = y_[0] * x_[0] + y_[1] * x_[1] + y_[2] * x_[2];
+    const real s2 = by_[0] * x_[0] + by_[1] * x_[1] + by_[2] * x_[2];
+    d_gz_[0] = d_gz_[0] + w_ * s0 + cw_ * s1 + w_ * s2;
+    const real s3 = w_ * gz_[0], s4 = cw_ * gz_[0];
+    d_x_[0] = d_x_[0] + s3 * by_[0] + s4 * y_[0], d_x_[1] = d_x_[1] + s3 * by_[1] + s4 * y_[1];
+    d_x_[2] = d_x_[2] + s3 * by_[2] + s4 * y_[2], d_y_[0] = d_y_[0] + s3 * ax_[0] + s4 * x_[0];
+    d_y_[1] = d_y_[1] + s3 * ax_[1] + s4 * x_[1], d_y_[2] = d_y_[2] + s3 * ax_[2] + s4 * x_[2];
+    d_w_[0] = gz_[0] * s2 + gz_[0] * s0;
 }
 
 /* (l1, l2, l3) = (1, 1, 1): 38 fma, 13 mul, 1 neg per channel. */

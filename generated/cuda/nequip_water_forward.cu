@@ -92,8 +92,8 @@ CGTP_DEVICE void uvu_0_0_0(const real *x_, const real *y_, real w_, real *z_)
 /* (l1, l2, l3) = (1, 0, 1): 3 fma, 1 mul per channel. */
 CGTP_DEVICE void uvu_1_0_1(const real *x_, const real *y_, real w_, real *z_)
 {
-    const real s0_0 = y_[0] * w_;
-    z_[0] = z_[0] + s0_0 * x_[0], z_[1] = z_[1] + s0_0 * x_[1], z_[2] = z_[2] + s0_0 * x_[2];
+    const real s0 = y_[0] * w_;
+    z_[0] = z_[0] + s0 * x_[0], z_[1] = z_[1] + s0 * x_[1], z_[2] = z_[2] + s0 * x_[2];
 }
 
 /* (l1, l2, l3) = (0, 1, 1): 3 fma, 1 mul per channel. */
