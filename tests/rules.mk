@@ -45,7 +45,7 @@ coverage:
 	            exit 1; \
 	    done; done
 	$(Q)for s in tests/simt/specs/*.yaml; do \
-	    $(COVERAGE)/cgtpgen --backend=cuda --emit=tune -Wno-all -o $(COVERAGE)/generated "$$s" > /dev/null || exit 1; \
+	    $(COVERAGE)/cgtpgen --backend=cuda --emit=tune -Wno-all -o $(COVERAGE)/tuned "$$s" > /dev/null || exit 1; \
 	done
 	$(Q)for s in $(COVERAGE)/changed/*.yaml; do \
 	    $(COVERAGE)/cgtpgen --backend=cuda --emit=source,report -Wno-all -o $(COVERAGE)/generated "$$s" > /dev/null 2>&1 || \
