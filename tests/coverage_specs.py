@@ -20,6 +20,7 @@ KEYS = {
     'atomic': 'reduction: atomic',
     'invariant': 'reduction: invariant',
     'any': 'edges: any',
+    'any_compensated': 'edges: any\naccumulate: compensated',
     'long': 'index_type: int64',
     **{evaluation: f'tune: {{sm_90: {{evaluation: {evaluation}}}}}'
        for evaluation in ('batch', 'tiled', 'gemm', 'nodal', 'paired', 'staged', 'general')},
@@ -36,8 +37,8 @@ for path in glob.glob('tests/simt/specs/*.yaml'):
         spec = file.read()
     changed = {}
     for name, line in KEYS.items():
-        key = line.partition(':')[0]
-        changed[name] = re.sub(rf'^{key}:.*\n', '', spec, flags=re.M).rstrip('\n') + f'\n{line}\n'
+        keys = '|'.join(re.findall(r'^\w+', line, re.M))
+        changed[name] = re.sub(rf'^({keys}):.*\n', '', spec, flags=re.M).rstrip('\n') + f'\n{line}\n'
     for name, (old, new) in TEXT.items():
         changed[name] = re.sub(old, new, spec)
     for name, text in changed.items():

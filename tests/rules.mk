@@ -51,4 +51,8 @@ coverage:
 	    $(COVERAGE)/cgtpgen --backend=cuda --emit=source,report -Wno-all -o $(COVERAGE)/generated "$$s" > /dev/null 2>&1 || \
 	        [ $$? = 1 ] || exit 1; \
 	done
+	$(Q)mutate='$(COVERAGE)/cgtpgen --backend=c -o $(COVERAGE)/mutants tests/mutation/*.yaml'; \
+	for n in $$($$mutate --mutate=0 | awk 'NR % 60 == 0 {print $$1}'); do \
+	    $$mutate --mutate=$$n > /dev/null || exit 1; \
+	done
 	$(Q)$(PYTHON) tests/coverage.py $(COVERAGE)/obj 99 97 $(COVERAGE)/missed

@@ -31,7 +31,8 @@ UNSEEN = {
     'types that belong together': 'precision_compensated precision_sum',
     'names that belong together': '''
         tune_kernel_name
-        form_no_weight_output form_no_weights form_term_twice form_two_targets form_unknown_argument form_wrong_slot
+        form_no_weight_output form_no_weights form_term_twice form_two_targets form_unknown_argument form_value_of_no_weights form_wrong_slot
+        form_wrong_slot_of_each
         kernel_name_twice kernel_type kernel_type_unsigned''',
     'numbers of segments': '''
         problem_index_empty problem_index_only_one problem_index_range problem_variance_merged problem_variance_x

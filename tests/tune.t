@@ -113,6 +113,12 @@ for phases in (1, 2):
     equal(len(tuned.found(r'(for \(int done = 0; done < turns;\))')), phases, f'phases: {phases}: so many loops are emitted')
     equal(tuned.found(r'cgtp_reduce_lanes<9, (\w+)>'), ['CGTP_STORE', 'CGTP_ADD'][:phases],
           f'phases: {phases}: the first stores gradients of y, others add')
+for l, most, channels in ((2, 3, 2), (3, 4, 1), (4, 4, 2)):
+    long = (f'cgtp: 1\nname: tuned\nirreps: {{x: 128x{l}e, y: ' + ' + '.join(f'1x{i}{"eo"[i % 2]}' for i in range(most + 1)) +
+            '}\ninstructions: channelwise\n')
+    plan, = Generated(kernels='[backward]', index='{}', spec=long).schedules
+    equal((plan['evaluation'], plan['phases'], plan['channels_per_lane']), ('batch', 1, channels),
+          f'one segment of x of degree {l}: one channel per lane where that makes the loop short enough, and two do not')
 for knob, values, of in (('stages', (2, 3), lambda plan: plan['stages']), ('channels', (1, 2), lambda plan: plan['channels_per_lane']),
                          ('warps', (8, 12, 16), lambda plan: plan['warps_per_block'] * plan['blocks_per_multiprocessor'])):
     for value in values:

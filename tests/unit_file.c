@@ -366,6 +366,21 @@ static void dependency_rules_are_escaped(void **state)
     free_arena(a);
 }
 
+/* Where nothing is, a path stands for itself: it is neither a plain file nor what comes on standard input. */
+static void paths_to_nothing(void **state)
+{
+    (void)state;
+    struct arena *a = new_arena();
+    GUARD(a);
+    const char *nowhere = in_folder(a, "no_folder/no_file"), *nothing = in_folder(a, "no_file");
+    assert_string_equal(file_place(a, nowhere), nowhere);
+    assert_string_equal(file_place(a, nothing), nothing);
+    assert_false(file_is_plain(nothing));
+    assert_false(file_is_stdin(nothing));
+    assert_false(file_is_plain(folder));
+    free_arena(a);
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -393,6 +408,7 @@ int main(void)
         cmocka_unit_test(folders_are_made_with_those_above),
         cmocka_unit_test(sizes_that_no_memory_has_fail),
         cmocka_unit_test(dependency_rules_are_escaped),
+        cmocka_unit_test(paths_to_nothing),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -65,8 +65,6 @@ static void value(struct page *p, const struct figure *f, double whole)
         put(p, f->number != 0 ? "yes" : "no");
     if (f->kind == FIGURE_LIST)
         owned_paths(p, f);
-    for (int i = 0; f->kind == FIGURE_WORDS && i < f->n; i++)
-        put(p, "%s%s", i ? ", " : "", page_escaped(a, f->words[i]));
     if (f->kind != FIGURE_NUMBER)
         return;
     if (f->of == OF_CHANNELS) {

@@ -85,8 +85,7 @@ static void other_devices(struct text *out, const struct spec *s, const struct d
 /* A hash of a kernel's source but for its banner, which changes with the spec. */
 static const char *hash_of(struct arena *a, const char *source)
 {
-    const char *end = strstr(source, "*/");
-    const char *from = end ? end : source;
+    const char *from = strstr(source, "*/");
     return arena_printf(a, "%08x", hash_bytes(0, from, strlen(from)));
 }
 
