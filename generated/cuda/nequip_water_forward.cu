@@ -15,7 +15,7 @@
  *   kernel forward: 1 schedule, 2496 flops and at least 1296 bytes per item
  *     convolution: pipelined convolution, all paths; 2496 flops per item
  *       z = Q_g(x, y, w); row with a fix-up
- *       stages 4, warps per block 4, blocks per multiprocessor 4, shared bytes per block 56320,
+ *       stages 3, warps per block 4, blocks per multiprocessor 4, shared bytes per block 41472,
  *       registers most 128
  *       path set 0:
  *         paths 0, 2, 4, 7, 1, 3, 5, 6, 8, 9, channels 32, channels per lane 1, channel blocks 1,
@@ -61,21 +61,21 @@ static_assert(sizeof(stage_0) == 2432 && offsetof(stage_0, y_) == 1024 && offset
 
 /* The shared memory of a warp. */
 struct alignas(16) warp_0 {
-    stage_0 ring[4];
+    stage_0 ring[3];
     union { /* rows on their way to memory */
-        real rows[2][512];
+        real rows[1][704];
     } staging;
     cgtp_tile tile;
     unsigned char padding0[72]; /* to whole lines */
 };
-static_assert(sizeof(warp_0) == 14080 && offsetof(warp_0, staging) == 9728 && offsetof(warp_0, tile) == 13824,
+static_assert(sizeof(warp_0) == 10368 && offsetof(warp_0, staging) == 7296 && offsetof(warp_0, tile) == 10112,
     "as planned");
 
 /* The shared memory of a block. */
 struct alignas(16) forward_convolution_block {
     warp_0 warp[4];
 };
-static_assert(sizeof(forward_convolution_block) == 56320, "as planned");
+static_assert(sizeof(forward_convolution_block) == 41472, "as planned");
 
 /* Elements of a partial row: a warp's sums of a receiver whose edges are in several tiles. */
 enum { PARTIAL_forward_convolution = 704 };
@@ -148,7 +148,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
     const int64_t first = prologue.first;
     const int count = prologue.count;
     senders.begin(graph.sender, first, count, lane);
-    cgtp_ring<stage_0, 4> ring(own.ring);
+    cgtp_ring<stage_0, 3> ring(own.ring);
     int done = 0; /* edges of the tile */
     const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
     const cgtp_lanes_rows<4, true> y_base(l.y_, first, 4, lane);
@@ -216,7 +216,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
     }
 }
 
-/* forward_convolution: blocks of 128 threads, 4 per multiprocessor, each with 56320 bytes of dynamic shared
+/* forward_convolution: blocks of 128 threads, 4 per multiprocessor, each with 41472 bytes of dynamic shared
  * memory; as many as the device holds at a time, on small ones in several waves. Predicted are 90 registers
  * per thread, of which it needs 67. No wait lasts for ever: a warp waits for its own copies, for the warps of
  * its group, which take the same tiles, and for signals of tiles after its own, which were taken before by

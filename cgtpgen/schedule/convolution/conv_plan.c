@@ -2,12 +2,15 @@
 #include "schedule/convolution/conv_plan.h"
 #include "schedule/path.h"
 
+#include <limits.h>
 #include <string.h>
 
 enum {
     ADDED_PARTS = 4,     /* from so many parts on atomics are faster than a buffer and a second kernel */
     BUFFER_BYTES = 4096, /* most of a buffer through which rows of z leave */
-    PATHS_MOST = 512,    /* their sets are found by trying, and each is a loop of its own */
+    FLIGHT_BYTES =
+        64 << 10,     /* of copies under way on a multiprocessor, from which on that buffer gets the memory */
+    PATHS_MOST = 512, /* their sets are found by trying, and each is a loop of its own */
     BEYOND_DOUBLE =
         48, /* registers counted beyond those there are, in float64, with which little is spilled */
     FEW_INSTRUCTIONS =
@@ -79,7 +82,7 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
                           struct convolution *g, const struct conv_choice *c, int shared)
 {
     const struct problem *p = plan->problem;
-    int stage = 0, longest = 0, all = 0, x_out = 0;
+    int stage = 0, least = INT_MAX, longest = 0, all = 0, x_out = 0;
     bool several = false;
     g->parts = g->edge_row = g->a_length = 0;
     for (int i = 0; i < g->sets; i++) {
@@ -90,6 +93,7 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
         struct path_set *s = &g->set[i];
         conv_layout_stage(a, g, s);
         stage = stage > s->stage.bytes ? stage : s->stage.bytes;
+        least = least < s->stage.bytes ? least : s->stage.bytes;
         longest = longest > s->longest ? longest : s->longest;
         x_out = x_out > s->x_bytes ? x_out : s->x_bytes;
         all = all > s->g_length ? all : s->g_length;
@@ -121,6 +125,9 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
     g->stages = c->stages ? c->stages : 4;
     while (g->stages > 2 && g->stages * stage * g->warps > room)
         g->stages--;
+    if (!c->stages && g->g_outputs && !g->b_outputs)
+        while (g->stages > 3 && (g->stages - 2) * least * g->warps * g->blocks >= FLIGHT_BYTES)
+            g->stages--;
     while (g->blocks > 1 && g->stages * stage * g->warps > room) {
         g->blocks--;
         room = shared / g->blocks - BLOCK_ROOM - g->warps * (leave + TILE_ROOM + reduce);
