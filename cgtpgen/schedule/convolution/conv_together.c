@@ -8,11 +8,13 @@ enum {
     OF_EDGE = 200     /* instructions of a loop that are no path's */
 };
 
-/* Of how many of the instructions there are to be left, where sums of a receiver are all that is computed,
- * and in float64, where forms are made again rather than held: less is not worth that each sum is a chain of
- * its own (on an H200: of table 5's forward at lmax 3 0.90 are left, which take 1.08 times as long; of lmax
- * 4's 0.78, in 0.78 of the time; of benzene's double backward in float64 0.98, in 1.22). */
+/* Of how many of the instructions there are to be left, where sums of a receiver are all that is computed:
+ * less is not worth that each sum is a chain of its own (on an H200: of table 5's forward at lmax 3 0.90 are
+ * left, which take 1.08 times as long; of lmax 4's 0.78, in 0.78 of the time). And in float64, where what is
+ * held meanwhile takes two registers (of lmax 4's forward, backward and double backward 0.78 to 0.84,
+ * in 1.18, 1.05 and 1.20 of the time; of lmax 5's forward and backward 0.71 and 0.73, in 0.61 and 0.75). */
 #define WORTH 0.85
+#define WORTH_DOUBLE 0.75
 
 /* Instructions of a path's code for the channels of a lane. */
 static int instructions_of(const struct code *c, int channels)
@@ -117,8 +119,9 @@ void conv_find_together(struct arena *a, struct convolution *g, const struct con
         const double apart = all_instructions(g, channels);
         if (c->together != 1)
             join_all(a, g, c, channels);
-        const bool much = (!g->a_outputs && !g->b_outputs) || kernel_size(g->demand->kernel) > 4;
-        if (much && c->together != 2 && all_instructions(g, channels) > WORTH * apart)
+        const bool flows = g->a_outputs || g->b_outputs;
+        const double worth = kernel_size(g->demand->kernel) > 4 ? WORTH_DOUBLE : flows ? 1 : WORTH;
+        if (c->together != 2 && all_instructions(g, channels) > worth * apart)
             g->codes[channels - 1] = alone;
     }
     conv_take_codes(g, 1);
