@@ -133,21 +133,26 @@ def test_forces(folder):
 
 
 def test_forces_single(folder):
-    """In single precision; and there the check sees what is wrong."""
+    """In single precision; and there the check sees what is wrong: the program makes the mistake whose number is in its
+    environment."""
     here = f'{folder}/forces'
     replace(f'{here}/layer.yaml', 'float64', 'float32')
+    mistakes = [('forces.cpp', 'by_direction[k] + along * r[k]', 'by_direction[k] + (MISTAKE == 0 ? 0 : along * r[k])'),
+                ('../common/simulation.h', '{-q * ms, dq * c[m]', '{MISTAKE == 1 ? q * ms : -q * ms, dq * c[m]')]
+    for path, right, wrong in mistakes:
+        replace(f'{here}/{path}', right, wrong)
+    write(f'{here}/forces.cpp', '#include <cstdlib>\nstatic const int MISTAKE = std::atoi(std::getenv("MISTAKE"));\n' +
+          read(f'{here}/forces.cpp'))
     if not make(here, 'CFLAGS=-O0'):
         return
+    ENVIRONMENT['MISTAKE'] = '-1'
     check(here, 'forces', 'float32')
-    for path, right, wrong in [('forces.cpp', 'by_direction[k] + along * r[k]', 'by_direction[k]'),
-                               ('../common/simulation.h', '{-q * ms, dq * c[m]', '{q * ms, dq * c[m]')]:
-        before = read(f'{here}/{path}')
-        replace(f'{here}/{path}', right, wrong)
-        if make(here, 'CFLAGS=-O0'):
-            result = run('./forces', CARBON, '--check', folder=here)
-            ok(result.returncode == 1 and result.stdout.endswith(': WRONG\n'), f'forces: a mistake in {path} is noticed',
-               result.stdout)
-        write(f'{here}/{path}', before)
+    for number, (path, *_) in enumerate(mistakes):
+        ENVIRONMENT['MISTAKE'] = str(number)
+        result = run('./forces', CARBON, '--check', folder=here)
+        ok(result.returncode == 1 and result.stdout.endswith(': WRONG\n'), f'forces: a mistake in {path} is noticed',
+           result.stdout)
+    del ENVIRONMENT['MISTAKE']
 
 
 def conserved(folder, step, steps):

@@ -19,7 +19,9 @@ def said_by(command):
 
 @functools.lru_cache(None)
 def version(compiler):
-    return said_by([compiler, '--version']).stdout + said_by([os.environ.get('CC', 'gcc'), '--version']).stdout
+    """Of the compiler, and of gcc, which nvcc calls; with the flags that nvcc takes from its environment."""
+    flags = [os.environ.get(f'NVCC_{where}_FLAGS', '') for where in ('PREPEND', 'APPEND')]
+    return [said_by([name, '--version']).stdout for name in (compiler, 'gcc')] + flags
 
 
 def read(path):
