@@ -16,7 +16,7 @@
 namespace
 {
 
-enum { CGTP_NODAL_CHANNELS = 8 };
+enum { CGTP_NODAL_CHANNELS = 8, CGTP_NODAL_THREADS = CGTP_NODAL_CHANNELS * CGTP_LANES };
 
 /* A number and what is added to it for the next channel, the next channels. */
 struct cgtp_steps {
@@ -48,43 +48,83 @@ template <int chunks, int n> CGTP_DEVICE void cgtp_nodal_chunks(int (&from)[n], 
     }
 }
 
-/* Starts the copy of a row's part, or of zeros where there is no row. All lanes of the warp call. */
+/* Starts the copy of a row's part. All lanes of the warp call. */
 template <int chunks, int n>
-CGTP_DEVICE void cgtp_nodal_copy(real *to, const real *row, const int (&from)[n], bool there, cgtp_policy policy)
+CGTP_DEVICE void cgtp_nodal_copy(real *to, const real *row, const int (&from)[n], cgtp_policy policy)
 {
     real *const first = (real *)cgtp_pinned_shared((unsigned char *)(to + cgtp_lane() * CGTP_WIDE));
-    const real zero[CGTP_WIDE] = {0};
-    CGTP_UNROLL
-    for (int i = 0; i < n; i++)
-        if (cgtp_lane() + i * CGTP_LANES < chunks) {
-            if (there)
-                cgtp_copy16(first + i * CGTP_LANES * CGTP_WIDE, row + from[i], policy);
-            else
-                cgtp_store<CGTP_WIDE>(first + i * CGTP_LANES * CGTP_WIDE, zero);
-        }
-}
-
-/* Stores a row's part. */
-template <int chunks, int n> CGTP_DEVICE void cgtp_nodal_put(real *row, const int (&to)[n], const real *part)
-{
     CGTP_UNROLL
     for (int i = 0; i < n; i++)
         if (cgtp_lane() + i * CGTP_LANES < chunks)
-            cgtp_put16(row + to[i], part + (cgtp_lane() + i * CGTP_LANES) * CGTP_WIDE);
+            cgtp_copy16(first + i * CGTP_LANES * CGTP_WIDE, row + from[i], policy);
 }
 
-/* Stores the sum of what each warp has of a row's part, in the order of the warps. */
-template <int chunks, int pitch>
-CGTP_DEVICE void cgtp_nodal_put_sums(real *row, const cgtp_steps *chunk, int part,
-                                    const real (&sums)[CGTP_NODAL_CHANNELS][pitch], int thread)
+/* Zeros where there is no row. */
+template <int chunks> CGTP_DEVICE void cgtp_nodal_clear(real *to)
 {
-    for (int i = thread; i < chunks; i += CGTP_NODAL_CHANNELS * CGTP_LANES) {
+    const real zero[CGTP_WIDE] = {0};
+    CGTP_UNROLL
+    for (int i = 0; i < chunks; i += CGTP_LANES)
+        if (cgtp_lane() + i < chunks)
+            cgtp_store<CGTP_WIDE>(to + (cgtp_lane() + i) * CGTP_WIDE, zero);
+}
+
+/* Stores a row's part, if there is a row. */
+template <int chunks, int n>
+CGTP_DEVICE void cgtp_nodal_put(real *row, const int (&to)[n], const real *part, bool there)
+{
+    real piece[n][CGTP_WIDE];
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++)
+        if (cgtp_lane() + i * CGTP_LANES < chunks)
+            cgtp_load<CGTP_WIDE>(piece[i], part + (cgtp_lane() + i * CGTP_LANES) * CGTP_WIDE);
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++)
+        if (there && cgtp_lane() + i * CGTP_LANES < chunks)
+            cgtp_store_stream<CGTP_WIDE>(row + to[i], piece[i]);
+}
+
+/* Where the thread's elements of a block's part of a node's row are in the row. */
+template <int elements, int n>
+CGTP_DEVICE void cgtp_nodal_elements(int (&from)[n], const cgtp_steps *chunk, int part, int thread)
+{
+    CGTP_UNROLL
+    for (int k = 0; k < n; k++) {
+        const int i = thread + k * CGTP_NODAL_THREADS;
+        const cgtp_steps of = chunk[i < elements ? i / CGTP_WIDE : 0];
+        from[k] = of.first + part * of.step + i % CGTP_WIDE;
+    }
+}
+
+/* Reads them, which others need not wait for; and puts them into shared memory. */
+template <int elements, int n>
+CGTP_DEVICE void cgtp_nodal_fetch(real (&to)[n], const real *row, const int (&from)[n], int thread, bool there)
+{
+    CGTP_UNROLL
+    for (int k = 0; k < n; k++)
+        if (there && thread + k * CGTP_NODAL_THREADS < elements)
+            to[k] = row[from[k]];
+}
+template <int elements, int n> CGTP_DEVICE void cgtp_nodal_keep(real *to, const real (&from)[n], int thread)
+{
+    CGTP_UNROLL
+    for (int k = 0; k < n; k++)
+        if (thread + k * CGTP_NODAL_THREADS < elements)
+            to[thread + k * CGTP_NODAL_THREADS] = from[k];
+}
+
+/* Stores the sum of what each warp has of a row's part, one or several sums, in their order. */
+template <int chunks, int copies, int pitch>
+CGTP_DEVICE void cgtp_nodal_put_sums(real *row, const cgtp_steps *chunk, int part,
+                                    const real (&sums)[CGTP_NODAL_CHANNELS][copies][pitch], int thread)
+{
+    for (int i = thread; i < chunks; i += CGTP_NODAL_THREADS) {
         real sum[CGTP_WIDE] = {0};
         CGTP_UNROLL
-        for (int warp = 0; warp < CGTP_NODAL_CHANNELS; warp++)
+        for (int warp = 0; warp < CGTP_NODAL_CHANNELS * copies; warp++)
             CGTP_UNROLL
         for (int k = 0; k < CGTP_WIDE; k++)
-            sum[k] += sums[warp][i * CGTP_WIDE + k];
+            sum[k] += sums[warp / copies][warp % copies][i * CGTP_WIDE + k];
         cgtp_store<CGTP_WIDE>(row + chunk[i].first + part * chunk[i].step, sum);
     }
 }
@@ -183,7 +223,8 @@ CGTP_DEVICE void cgtp_nodal_multiply(real (&sum)[tiles][4], const real (&matrix)
     cgtp_add_parts(sum, part);
 }
 
-/* sum += x z^T over 8 items: rows are components of x, columns of z. at: places of components 0, 8, .. after the lane's. */
+/* sum += x z^T over 8 items, of which lanes have two that are neighbours, as then no rows meet in a bank: rows are
+ * components of x, columns of z. at: places of components 0, 8, .. after the lane's. */
 template <int tiles, int blocks, int pitch_x, int n, int pitch_z, int m>
 CGTP_DEVICE void cgtp_nodal_outer(real (&sum)[tiles][blocks][4], const real (*x)[pitch_x], const int (&at_x)[n],
                                   const real (*z)[pitch_z], const int (&at_z)[m])
@@ -193,13 +234,13 @@ CGTP_DEVICE void cgtp_nodal_outer(real (&sum)[tiles][blocks][4], const real (*x)
     for (int t = 0; t < tiles; t++)
         CGTP_UNROLL
     for (int i = 0; i < 4; i++)
-        left[t].set(i, x[cgtp_gemm_column(i)][at_x[2 * t + i % 2]]);
+        left[t].set(i, x[cgtp_gemm_pair() + i / 2][at_x[2 * t + i % 2]]);
     CGTP_UNROLL
     for (int k = 0; k < blocks; k++) {
         cgtp_right right;
         CGTP_UNROLL
         for (int i = 0; i < 2; i++)
-            right.set(i, z[cgtp_gemm_column(2 * i)][at_z[k]]);
+            right.set(i, z[cgtp_gemm_pair() + i][at_z[k]]);
         CGTP_UNROLL
         for (int t = 0; t < tiles; t++) {
             real part[1][4] = {};

@@ -60,7 +60,7 @@ if [ "$TEST_ALL" ]; then
     check_kernels gemm_layouts "$irmul $three" tests/simt/specs/gemm_wide.yaml sizes paths
     check_kernels paired cat "$paired" sizes paths calls
     check_kernels paired_double_atomic "sed $double $atomic $pair" "$paired_graphs" sizes paths
-    check_kernels nodal cat 'tests/simt/specs/nodal_pairs.yaml tests/simt/specs/nodal_parities.yaml' sizes paths calls
+    check_kernels nodal cat 'tests/simt/specs/nodal_pairs.yaml tests/simt/specs/nodal_parities.yaml tests/simt/specs/nodal_many.yaml' sizes paths calls
     check_kernels nodal_any "sed $any" tests/simt/specs/nodal_pairs.yaml sizes paths
     check_kernels nodal_double_layouts "$irmul $double" tests/simt/specs/nodal_pairs.yaml sizes paths
     check_kernels nodal_received "sed -e 's/y: sender/y: receiver/'" tests/simt/specs/nodal_pairs.yaml sizes paths
@@ -143,7 +143,7 @@ else
         problems=tests/golden golden paths
     check_kernels sample_gemm_large "sed -e 's/^kernels: .*/kernels: [backward]/'" tests/simt/specs/gemm_large.yaml sizes
     check_kernels sample_paired "sed $three" "$paired_graphs" sizes paths calls
-    check_kernels sample_nodal "sed $three" 'tests/simt/specs/nodal_pairs.yaml tests/simt/specs/nodal_parities.yaml' \
+    check_kernels sample_nodal "sed $three" 'tests/simt/specs/nodal_pairs.yaml tests/simt/specs/nodal_parities.yaml tests/simt/specs/nodal_many.yaml' \
         sizes paths calls
     check_kernels sample_nodal_double_any "$irmul $three $double $any" tests/simt/specs/nodal_pairs.yaml sizes
     check_kernels sample_nodal_received "sed $three -e 's/y: sender/y: receiver/'" tests/simt/specs/nodal_pairs.yaml sizes

@@ -638,8 +638,8 @@ static void rules_of_nodal_matrices(void **state)
     g->making[1].warp = 8;
     expect(all, "nodal: task 1 is of warp 8");
     g = new_nodal(&all);
-    g->flows = 1;
-    expect(all, "nodal: 2 and 1 tasks, not 2 and 0");
+    g->makings = 1;
+    expect(all, "nodal: 1 tasks and 0 paths, not 2 and 0");
     g = new_nodal(&all);
     g->job[0].cells = 0;
     expect(all, "nodal: cell 0 is in 0 jobs");

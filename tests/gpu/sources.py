@@ -149,6 +149,7 @@ NARROW = [
     ("allegro36_irmul", "allegro_lmax2", "=36", {"layout": "ir_mul"}, "quick"),
     ("nodal_pairs", "../tests/simt/specs/nodal_pairs", "64", {"kernels": THREE}, "quick sanitize"),
     ("nodal_parities", "../tests/simt/specs/nodal_parities", "64", {}, "quick sanitize"),
+    ("nodal_many", "../tests/simt/specs/nodal_many", "64", {}, "quick"),
     ("nodal_pairs_irmul", "../tests/simt/specs/nodal_pairs", "64", {"kernels": THREE, "layout": "ir_mul"}, "quick"),
     ("nodal_pairs_f64", "../tests/simt/specs/nodal_pairs", "64", {"kernels": THREE, "precision": "float64"}, "quick"),
     ("nodal_pairs_bf16", "../tests/simt/specs/nodal_pairs", "64", {"kernels": THREE, "precision": "bfloat16"}, ""),

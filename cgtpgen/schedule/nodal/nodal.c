@@ -53,11 +53,13 @@ static void check_cells(struct checker *c, const struct nodal *g)
 /* Has each job a warp for each matrix, and for what flows back by each path? */
 static void check_tasks(struct checker *c, const struct nodal *g)
 {
-    int flows = 0;
+    int paths = 0, flows = 0;
     for (int i = 0; i < g->jobs; i++)
-        flows += g->outers ? g->cell[g->job[i].cell[0]].paths : 0;
-    check_that(c, g->makings == g->jobs * g->matrices && g->flows == flows, "%d and %d tasks, not %d and %d",
-               g->makings, g->flows, g->jobs * g->matrices, flows);
+        paths += g->outers ? g->cell[g->job[i].cell[0]].paths : 0;
+    for (int i = 0; i < g->flows; i++)
+        flows += g->flow[i].paths;
+    check_that(c, g->makings == g->jobs * g->matrices && flows == paths,
+               "%d tasks and %d paths, not %d and %d", g->makings, flows, g->jobs * g->matrices, paths);
     for (int i = 0; i < g->makings + g->flows; i++) {
         const struct nodal_task *t = i < g->makings ? &g->making[i] : &g->flow[i - g->makings];
         check_that(c, t->warp >= 0 && t->warp < NODAL_CHANNELS, "task %d is of warp %d", i, t->warp);

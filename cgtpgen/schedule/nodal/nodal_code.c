@@ -60,7 +60,7 @@ static const struct code *code_back(struct arena *a, const struct matrix *m)
         }
     for (int j = 0; j < m->depth; j++)
         if (sum[j])
-            code_result(c, 0, j, sum[j], true);
+            code_result(c, 0, j, sum[j], false);
     return code_finish(a, c);
 }
 
@@ -182,7 +182,7 @@ static const char *cell_at(const struct nodal_writer *c, const struct nodal_job 
         offset[k] = nodal_before(&c->w->problem->x, cell->x) * nodal_pitch(c->g) +
                     nodal_before(&c->w->problem->z, cell->z);
     }
-    return with_offset(c, arena_printf(c->w->arena, "block.matrix[%d][u]", matrix), job->cells, offset);
+    return with_offset(c, arena_printf(c->w->arena, "block.now.matrix[%d][u]", matrix), job->cells, offset);
 }
 
 /* Rows and columns of the job's cells, and the distance of the matrix's rows: template arguments. */
@@ -308,38 +308,19 @@ static void emit_weight_shares(struct nodal_writer *c, const struct nodal_job *j
     }
 }
 
-/* Cells of a job before cell k whose path number i is of the same segment of y. */
-static int same_before(const struct nodal_writer *c, const struct nodal_job *job, int i, int k)
+/* Which of the warp's sums of a row cells add to, so that none adds where another does. */
+static const char *copy_of(const struct nodal_writer *c, const struct nodal_job *job, int i)
 {
-    int same = 0;
-    for (int before = 0; before < k; before++)
-        same += path_of(c, job, i, before)->y == path_of(c, job, i, k)->y;
-    return same;
-}
-
-/* Turns in which cells add to rows of y, so that none adds where another does; a cell's turn. */
-static int turns_of(const struct nodal_writer *c, const struct nodal_job *job, int i)
-{
-    int turns = 1;
+    int copy[NODAL_CELLS];
     for (int k = 0; k < job->cells; k++)
-        turns = same_before(c, job, i, k) + 1 > turns ? same_before(c, job, i, k) + 1 : turns;
-    return turns;
+        copy[k] = nodal_same_before(c->g, job, i, k);
+    return with_offset(c, "0", job->cells, copy);
 }
 
-static const char *turn_of(const struct nodal_writer *c, const struct nodal_job *job, int i)
+/* What they give an output of y: cells of a job may lead to one segment, and add to sums of their own. */
+static void emit_row_shares(struct nodal_writer *c, const struct nodal_job *job, int i, bool waits,
+                            int output)
 {
-    int turn[NODAL_CELLS];
-    for (int k = 0; k < job->cells; k++)
-        turn[k] = same_before(c, job, i, k);
-    return with_offset(c, "0", job->cells, turn);
-}
-
-/* What they give an output of y: cells of a job may lead to one segment, so that they add one after the
- * other. */
-static void emit_row_shares(struct nodal_writer *c, const struct nodal_job *job,
-                            const struct nodal_task *task, int output)
-{
-    const int i = task->part;
     const struct path *p = path_of(c, job, i, 0);
     const struct operand *q = demand_operand(c->w->demand, output);
     bool any = false;
@@ -359,39 +340,42 @@ static void emit_row_shares(struct nodal_writer *c, const struct nodal_job *job,
     }
     if (!any)
         return;
-    const int turns = turns_of(c, job, i);
-    if (turns > 1)
-        line(c->o, "CGTP_UNROLL for (int turn = 0; turn < %d; turn++) {", turns);
-    const char *mine = job->cells < NODAL_CELLS ? "mine" : "true";
-    line(c->o, "if (%s)",
-         turns > 1 ? arena_printf(c->w->arena, "%s && turn == %s", mine, turn_of(c, job, i)) : mine);
+    if (job->cells < NODAL_CELLS)
+        line(c->o, "if (mine)");
     line(c->o, "cgtp_nodal_add<%d, %d>(%s, sum);", 2 * p->l2 + 1, nodal_step(&q->block[p->y]),
-         y_at(c, job, i, q, arena_printf(c->w->arena, "block.%ssums[warp]", q->symbol)));
-    if (turns > 1) {
+         y_at(c, job, i, q,
+              arena_printf(c->w->arena, "block.%ssums[warp][%s]", q->symbol, copy_of(c, job, i))));
+    if (waits)
         line(c->o, "cgtp_sync_warp();");
-        line(c->o, "}");
-    } else if (task->waits) {
-        line(c->o, "cgtp_sync_warp();");
-    }
     line(c->o, "}");
 }
 
 /* What flows back from the job's cells by a path. */
-static void emit_flowing(struct nodal_writer *c, const struct nodal_job *job, const struct nodal_task *task)
+static void emit_path_flow(struct nodal_writer *c, const struct nodal_job *job, int path, bool waits)
 {
-    const int path = task->part;
     const struct path *p = path_of(c, job, path, 0);
     bool is_new = false;
     const char *fold = function_of(c, c->w->plan->path[p->number].matrix, true, &is_new);
+    line(c->o, "{");
     for (int k = 0; k < c->g->outers; k++) {
-        line(c->o, "real m%d[%d], v%d[%d] = {0};", k, cell_elements(c, job), k, 2 * p->l2 + 1);
-        line(c->o, "cgtp_nodal_take_cell<%s>(m%d, %s);", cell_size(c, job), k, cell_at(c, job, k));
+        line(c->o, "real v%d[%d] = {0};", k, 2 * p->l2 + 1);
         line(c->o, "%s(v%d, m%d);", fold, k, k);
     }
     emit_weight_shares(c, job, path);
     for (int o = 0; o < c->w->demand->outputs; o++)
         if (demand_operand(c->w->demand, o)->slot == SLOT_Y)
-            emit_row_shares(c, job, task, o);
+            emit_row_shares(c, job, path, waits, o);
+    line(c->o, "}");
+}
+
+static void emit_flowing(struct nodal_writer *c, const struct nodal_job *job, const struct nodal_task *task)
+{
+    for (int k = 0; k < c->g->outers; k++) {
+        line(c->o, "real m%d[%d];", k, cell_elements(c, job));
+        line(c->o, "cgtp_nodal_take_cell<%s>(m%d, %s);", cell_size(c, job), k, cell_at(c, job, k));
+    }
+    for (int i = 0; i < task->paths; i++)
+        emit_path_flow(c, job, task->part + i, task->waits[i]);
 }
 
 void nodal_flow_back(struct nodal_writer *c)

@@ -27,6 +27,17 @@ static int turns_of(const struct nodal *g, enum slot slot)
     return (chunks_of(g, slot) + NODAL_LANES - 1) / NODAL_LANES;
 }
 
+/* Elements of what a block has of a node's row; of these a thread has so many. */
+static int y_elements(const struct nodal *g)
+{
+    return g->dy * NODAL_CHANNELS;
+}
+
+static int y_turns_of(const struct nodal *g)
+{
+    return (y_elements(g) + NODAL_THREADS - 1) / NODAL_THREADS;
+}
+
 const char *nodal_teams(struct arena *a, const struct nodal *g)
 {
     return arena_printf(a, "cgtp_nodal_teams(%d, %d)", parts_of(g), g->fit);
@@ -94,13 +105,16 @@ static void emit_places(struct nodal_writer *c)
         const int d = nodal_side(c->g, slot);
         if (!operand_of_slot(c, slot))
             continue;
-        if (slot != SLOT_Y || demand_inputs_of(c->w->demand, slot)) {
-            line(c->o, "int %s_chunks[%d];", name, turns_of(c->g, slot));
-            line(c->o, "cgtp_nodal_chunks<%d>(%s_chunks, %s_%s_chunk, part);", chunks_of(c->g, slot), name,
-                 c->g->name, name);
+        if (slot == SLOT_Y && demand_inputs_of(c->w->demand, slot)) {
+            line(c->o, "int y_elements[%d];", y_turns_of(c->g));
+            line(c->o, "cgtp_nodal_elements<%d>(y_elements, %s_y_chunk, part, thread);", y_elements(c->g),
+                 c->g->name);
         }
         if (slot == SLOT_Y)
             continue;
+        line(c->o, "int %s_chunks[%d];", name, turns_of(c->g, slot));
+        line(c->o, "cgtp_nodal_chunks<%d>(%s_chunks, %s_%s_chunk, part);", chunks_of(c->g, slot), name,
+             c->g->name, name);
         line(c->o, "int %s_by_eight[%d];", name, nodal_tiles(d) * 2);
         line(c->o, "cgtp_nodal_places<%d, 8>(%s_by_eight, %s_%s_place, warp);", d, name, c->g->name, name);
         if (!is_multiplied(c, slot))
@@ -174,16 +188,24 @@ static void emit_load_tile(struct nodal_writer *c)
     line(c->o, "CGTP_UNROLL");
     line(c->o, "for (int k = 0; k < %d; k++) {", rows);
     line(c->o, "const int row = warp + k * %d;", NODAL_CHANNELS);
+    line(c->o, "if (item[k] >= 0) {");
     for (int i = 0; i < c->w->form->inputs; i++) {
         const struct operand *q = source_input(c->w, i);
         if (copies(c, i, INDEX_ITEM))
             line(c->o,
-                 "cgtp_nodal_copy<%d>(block.stage[stage].%s[row], l.%s + (int64_t)item[k] * %s, "
-                 "%s_chunks, "
-                 "item[k] >= 0, %s);",
+                 "cgtp_nodal_copy<%d>(block.stage[stage].%s[row], l.%s + (int64_t)item[k] * %s, %s_chunks, "
+                 "%s);",
                  chunks_of(c->g, q->slot), q->symbol, q->symbol, source_stride(c->w, q), letters[q->slot],
                  item_rows_policy(c->w, q));
     }
+    line(c->o, "} else {");
+    for (int i = 0; i < c->w->form->inputs; i++) {
+        const struct operand *q = source_input(c->w, i);
+        if (copies(c, i, INDEX_ITEM))
+            line(c->o, "cgtp_nodal_clear<%d>(block.stage[stage].%s[row]);", chunks_of(c->g, q->slot),
+                 q->symbol);
+    }
+    line(c->o, "}");
     line(c->o, "if (cgtp_lane() == 0)");
     line(c->o, "block.stage[stage].item[row] = item[k];");
     line(c->o, "}");
@@ -194,22 +216,23 @@ static void emit_load_tile(struct nodal_writer *c)
     line(c->o, "};");
 }
 
-/* Functions of the kernel that start copies: of the tile ahead; of a node's rows of y. */
-static void emit_load(struct nodal_writer *c)
+/* A node's rows of y: reads the thread's elements, or puts them into shared memory. */
+static void emit_fetch(struct nodal_writer *c, const char *node)
 {
-    emit_load_tile(c);
-    if (!demand_inputs_of(c->w->demand, SLOT_Y))
-        return;
-    line(c->o, "auto load_node = [&](int64_t node, int turn_of_y) {");
-    for (int i = 0, warp = 0; i < c->w->form->inputs; i++) {
+    for (int i = 0; i < c->w->form->inputs; i++) {
         const struct operand *q = source_input(c->w, i);
-        if (!copies(c, i, c->g->owner))
-            continue;
-        line(c->o, "if (warp == %d && node < nodes)", warp++ % NODAL_CHANNELS);
-        line(c->o, "cgtp_nodal_copy<%d>(block.%s[turn_of_y], l.%s + node * %s, y_chunks, true, keep);",
-             chunks_of(c->g, SLOT_Y), q->symbol, q->symbol, source_stride(c->w, q));
+        if (copies(c, i, c->g->owner))
+            line(c->o, "cgtp_nodal_fetch<%d>(%snext, l.%s + (%s) * %s, y_elements, thread, %s < nodes);",
+                 y_elements(c->g), q->symbol, q->symbol, node, source_stride(c->w, q), node);
     }
-    line(c->o, "};");
+}
+
+static void emit_keep(struct nodal_writer *c, const char *turn)
+{
+    for (int i = 0; i < c->w->form->inputs; i++)
+        if (copies(c, i, c->g->owner))
+            line(c->o, "cgtp_nodal_keep<%d>(block.%s[%s], %snext, thread);", y_elements(c->g),
+                 source_input(c->w, i)->symbol, turn, source_input(c->w, i)->symbol);
 }
 
 static void emit_begin(struct nodal_writer *c)
@@ -232,9 +255,12 @@ static void emit_begin(struct nodal_writer *c)
     line(o, "cgtp_nodal_tiles<%s, %d, decltype(l.graph)> ahead(l.graph, node, step, nodes);",
          g->owner == INDEX_SENDER ? "true" : "false", g->items);
     line(o, "cgtp_positions next = ahead.positions(node);");
-    emit_load(c);
-    if (demand_inputs_of(c->w->demand, SLOT_Y))
-        line(o, "load_node(node, 0);");
+    emit_load_tile(c);
+    for (int i = 0; i < c->w->form->inputs; i++)
+        if (copies(c, i, g->owner))
+            line(o, "real %snext[%d] = {};", source_input(c->w, i)->symbol, y_turns_of(g));
+    emit_fetch(c, "node");
+    emit_keep(c, "0");
     line(o, "CGTP_LOOP");
     line(o, "for (int i = 0; i < %d; i++)", g->stages - 1);
     line(o, "load(i);");
@@ -246,16 +272,16 @@ static void emit_begin(struct nodal_writer *c)
 static void emit_put(struct nodal_writer *c)
 {
     line(c->o, "CGTP_UNROLL");
-    line(c->o, "for (int k = 0; k < %d; k++)", c->g->items / NODAL_CHANNELS);
-    line(c->o, "if (before[k] >= 0) {");
+    line(c->o, "for (int k = 0; k < %d; k++) {", c->g->items / NODAL_CHANNELS);
+    line(c->o, "const int row = warp + k * %d;", NODAL_CHANNELS);
     for (int o = 0; o < c->w->demand->outputs; o++) {
         const struct operand *q = demand_operand(c->w->demand, o);
         if (q->index == INDEX_ITEM)
             line(c->o,
-                 "cgtp_nodal_put<%d>(l.%s + before[k] * %s, %s_chunks, block.out[(turn + 1) %% 2].%s[warp + "
-                 "k * %d]);",
-                 chunks_of(c->g, q->slot), q->symbol, source_stride(c->w, q), letters[q->slot], q->symbol,
-                 NODAL_CHANNELS);
+                 "cgtp_nodal_put<%d>(l.%s + before[k] * %s, %s_chunks, block.now.out[(turn + 1) %% "
+                 "2].%s[row], "
+                 "before[k] >= 0);",
+                 chunks_of(c->g, q->slot), q->symbol, source_stride(c->w, q), letters[q->slot], q->symbol);
     }
     line(c->o, "}");
 }
@@ -273,7 +299,7 @@ static void emit_products(struct nodal_writer *c, int output)
             line(c->o, "cgtp_nodal_multiply<%s>(sum, operand%d, rows.%s + first, %s_by_four);",
                  g->keeps_parts ? "true" : "false", g->product[i].operand, from->symbol, letters[from->slot]);
     }
-    line(c->o, "cgtp_nodal_leave<%d>(block.out[turn %% 2].%s + first, sum, %s_by_eight);", d, q->symbol,
+    line(c->o, "cgtp_nodal_leave<%d>(block.now.out[turn %% 2].%s + first, sum, %s_by_eight);", d, q->symbol,
          letters[q->slot]);
     line(c->o, "}");
 }
@@ -287,7 +313,9 @@ static void emit_tile(struct nodal_writer *c)
     line(c->o, "const auto &rows = block.stage[turn %% %d];", g->stages);
     line(c->o, "load((turn + %d) %% %d);", g->stages - 1, g->stages);
     if (g->out.bytes) {
+        line(c->o, "if (at > of.first) {");
         emit_put(c);
+        line(c->o, "}");
         line(c->o, "CGTP_UNROLL");
         line(c->o, "for (int k = 0; k < %d; k++)", g->items / NODAL_CHANNELS);
         line(c->o, "before[k] = rows.item[warp + k * %d];", NODAL_CHANNELS);
@@ -318,7 +346,7 @@ static void emit_operands(struct nodal_writer *c)
         const struct nodal_operand *q = &g->operand[i];
         line(c->o, "real operand%d[%d][%d][4];", i, nodal_tiles(q->back ? g->dx : g->dz),
              nodal_blocks(q->back ? g->dz : g->dx));
-        line(c->o, "cgtp_nodal_take<%s, %d, %d, %d>(operand%d, block.matrix[%d][warp]);",
+        line(c->o, "cgtp_nodal_take<%s, %d, %d, %d>(operand%d, block.now.matrix[%d][warp]);",
              q->back ? "true" : "false", g->dx, g->dz, nodal_pitch(g), i, q->matrix);
     }
     for (int i = 0; i < g->outers; i++)
@@ -334,10 +362,16 @@ static void emit_tiles(struct nodal_writer *c)
     line(c->o, "for (int64_t at = of.first; at < of.end; at += %d, turn++) {", g->items);
     emit_tile(c);
     line(c->o, "}");
+    if (g->out.bytes) {
+        line(c->o, "cgtp_sync_block();");
+        line(c->o, "if (of.first < of.end) {");
+        emit_put(c);
+        line(c->o, "}");
+    }
     if (g->outers)
-        line(c->o, "cgtp_sync_warp();");
+        line(c->o, "%s;", g->out.bytes ? "cgtp_sync_block()" : "cgtp_sync_warp()");
     for (int i = 0; i < g->outers; i++)
-        line(c->o, "cgtp_nodal_leave_outer<%d, %d, %d>(block.matrix[%d][warp], outer%d);", g->dx, g->dz,
+        line(c->o, "cgtp_nodal_leave_outer<%d, %d, %d>(block.now.matrix[%d][warp], outer%d);", g->dx, g->dz,
              nodal_pitch(g), i, i);
 }
 
@@ -368,14 +402,12 @@ static void emit_node(struct nodal_writer *c)
 {
     line(c->o, "const cgtp_positions of = next;");
     line(c->o, "next = ahead.positions(node + step);");
-    line(c->o, "cgtp_copies_commit(); /* of a node without items nothing else was asked for */");
-    line(c->o, "cgtp_copies_wait<0>();");
     line(c->o, "cgtp_sync_block();");
-    if (demand_inputs_of(c->w->demand, SLOT_Y) > 0)
-        line(c->o, "load_node(node + step, turn_of_y ^ 1);");
+    emit_fetch(c, "node + step");
     nodal_make_matrices(c);
     line(c->o, "cgtp_sync_block();");
     emit_tiles(c);
+    emit_keep(c, "turn_of_y ^ 1");
     emit_flow(c);
 }
 
@@ -421,10 +453,6 @@ static void emit_kernel(struct nodal_writer *c)
         line(o, "for (; node < nodes; node += step) {");
     emit_node(c);
     line(o, "}");
-    if (g->out.bytes && !g->outers) /* otherwise all have met at the end of the last node */
-        line(o, "cgtp_sync_block();");
-    if (g->out.bytes)
-        emit_put(c);
     emit_parts(c);
     line(o, "}");
     blank(o);

@@ -59,18 +59,30 @@ static void lay_out_nodes(struct arena *a, struct nodal *g)
     }
     for (int o = 0; o < d->outputs; o++) {
         const struct operand *q = demand_operand(d, o);
-        if (q->slot == SLOT_Y)
+        if (q->slot == SLOT_Y) {
             add(a, g, &g->block, arena_printf(a, "%ssums", q->symbol), nodal_row_elements(g, SLOT_Y),
-                NODAL_CHANNELS);
+                g->copies);
+            layout_repeat(&g->block, NODAL_CHANNELS);
+        }
         if (q->slot == SLOT_W)
             layout_add(a, &g->block, arena_printf(a, "%ssums", q->symbol), "real", size, CHUNK,
                        NODAL_CHANNELS * paths, NULL);
     }
+}
+
+/* Matrices are in memory only before a node's rows and after them. */
+static void lay_out_matrices(struct arena *a, struct nodal *g)
+{
     const int most = g->matrices > g->outers ? g->matrices : g->outers;
+    g->now = (struct layout){.align = LINE, .alternatives = true};
+    if (g->out.bytes)
+        layout_nest(a, &g->now, "out", &g->out, 2, NULL);
     if (most) {
-        add(a, g, &g->block, "matrix", nodal_matrix_elements(g), NODAL_CHANNELS);
-        layout_repeat(&g->block, most);
+        add(a, g, &g->now, "matrix", nodal_matrix_elements(g), NODAL_CHANNELS);
+        layout_repeat(&g->now, most);
     }
+    if (g->now.bytes)
+        layout_nest(a, &g->block, "now", &g->now, 0, NULL);
 }
 
 void nodal_layout(struct arena *a, struct nodal *g)
@@ -93,8 +105,7 @@ void nodal_layout(struct arena *a, struct nodal *g)
     layout_pad(a, &g->stage, LINE);
     layout_pad(a, &g->out, LINE);
     layout_nest(a, &g->block, "stage", &g->stage, g->stages, NULL);
-    if (g->out.bytes)
-        layout_nest(a, &g->block, "out", &g->out, 2, NULL);
+    lay_out_matrices(a, g);
     lay_out_nodes(a, g);
     layout_pad(a, &g->block, LINE);
 }

@@ -225,24 +225,67 @@ static int cell_elements(const struct nodal *g, const struct nodal_job *job)
     return (2 * p->x.segment[cell->x].ir.l + 1) * (2 * p->z.segment[cell->z].ir.l + 1);
 }
 
+static int paths_of(const struct nodal *g, int job)
+{
+    return g->cell[g->job[job].cell[0]].paths;
+}
+
+/* What flows back from a job's cells: they are loaded once for its paths, but a warp is to have no more than
+ * `most` to do at a time. */
+static void add_flows(struct arena *a, struct nodal *g, int j, int most)
+{
+    const int elements = cell_elements(g, &g->job[j]);
+    struct nodal_task *t = NULL;
+    for (int i = 0; i < paths_of(g, j); i++) {
+        const int work = g->outers * path_work(g, &g->job[j], i);
+        if (!t || t->work + work > most) {
+            t = &g->flow[g->flows++];
+            *t = (struct nodal_task){.job = j,
+                                     .part = i,
+                                     .work = g->outers * elements,
+                                     .waits = NEW_ARRAY(a, bool, paths_of(g, j))};
+        }
+        t->paths++;
+        t->work += work;
+    }
+}
+
+int nodal_same_before(const struct nodal *g, const struct nodal_job *job, int i, int k)
+{
+    const struct path *path = g->demand->plan->problem->path;
+    int same = 0;
+    for (int before = 0; before < k; before++)
+        same += path[g->cell[job->cell[before]].path[i]].y == path[g->cell[job->cell[k]].path[i]].y;
+    return same;
+}
+
+static void find_copies(struct nodal *g)
+{
+    for (int j = 0; j < g->jobs; j++)
+        for (int i = 0; i < paths_of(g, j); i++)
+            for (int k = 0; k < g->job[j].cells; k++) {
+                const int copies = nodal_same_before(g, &g->job[j], i, k) + 1;
+                g->copies = copies > g->copies ? copies : g->copies;
+            }
+}
+
 static void find_tasks(struct arena *a, struct nodal *g)
 {
-    int paths = 0;
+    int paths = 0, all = 0;
     for (int j = 0; j < g->jobs; j++)
-        paths += g->cell[g->job[j].cell[0]].paths;
+        paths += paths_of(g, j);
     g->making = NEW_ARRAY(a, struct nodal_task, g->jobs * g->matrices + 1);
     g->flow = NEW_ARRAY(a, struct nodal_task, paths + 1);
     for (int j = 0; j < g->jobs; j++) {
-        const int elements = cell_elements(g, &g->job[j]), n = g->cell[g->job[j].cell[0]].paths;
-        int work = elements;
-        for (int i = 0; i < n; i++)
+        int work = cell_elements(g, &g->job[j]);
+        for (int i = 0; i < paths_of(g, j); i++)
             work += path_work(g, &g->job[j], i);
         for (int m = 0; m < g->matrices; m++)
             g->making[g->makings++] = (struct nodal_task){.job = j, .part = m, .work = work};
-        for (int i = 0; i < n && g->outers; i++)
-            g->flow[g->flows++] = (struct nodal_task){
-                .job = j, .part = i, .work = g->outers * (elements + path_work(g, &g->job[j], i))};
+        all += g->outers * work;
     }
+    for (int j = 0; j < g->jobs && g->outers; j++)
+        add_flows(a, g, j, all / NODAL_CHANNELS);
 }
 
 static int longest_first(const void *left, const void *right)
@@ -275,11 +318,15 @@ static void find_waits(struct arena *a, struct nodal *g)
     for (int i = g->flows - 1; i >= 0; i--) {
         struct nodal_task *t = &g->flow[i];
         const struct nodal_job *job = &g->job[t->job];
-        for (int k = 0; k < job->cells; k++)
-            t->waits |=
-                (later[t->warp * p->y.n + p->path[g->cell[job->cell[k]].path[t->part]].y] & ~(1u << k)) != 0;
-        for (int k = 0; k < job->cells; k++)
-            later[t->warp * p->y.n + p->path[g->cell[job->cell[k]].path[t->part]].y] |= 1u << k;
+        for (int n = t->paths - 1; n >= 0; n--) {
+            unsigned *of[NODAL_CELLS];
+            for (int k = 0; k < job->cells; k++) {
+                of[k] = &later[t->warp * p->y.n + p->path[g->cell[job->cell[k]].path[t->part + n]].y];
+                t->waits[n] |= (*of[k] & ~(1u << k)) != 0;
+            }
+            for (int k = 0; k < job->cells; k++)
+                *of[k] |= 1u << k;
+        }
     }
 }
 
@@ -403,6 +450,7 @@ const char *nodal_plan(struct arena *a, struct schedule *s)
     find_cells(a, g);
     find_jobs(a, g);
     find_tasks(a, g);
+    find_copies(g);
     find_bytes(g);
     if (!choose_blocks(a, g, s))
         return "rows and matrices larger than shared memory, or than registers";

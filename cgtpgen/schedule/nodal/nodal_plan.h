@@ -39,11 +39,13 @@ struct nodal_job {
     int cells, cell[NODAL_CELLS];
 };
 
-/* What a warp does for a node: a job's cells of a matrix, or what flows back from them by a path. */
+/* What a warp does for a node: a job's cells of a matrix, or what flows back from them by some of its paths.
+ */
 struct nodal_task {
-    int job, part; /* the matrix; number of the path in a cell */
+    int job, part; /* the matrix; number of the first path in a cell */
+    int paths;     /* 0: the cells are made */
     int warp, work;
-    bool waits; /* other lanes add to the same segments of y in a later task of the warp */
+    bool *waits; /* [paths]: other lanes add to the same segments of y later in the warp */
 };
 
 /* Kernel inputs that make a matrix: it is the sum over these. */
@@ -92,6 +94,7 @@ struct nodal {
     struct nodal_product *product;
     struct nodal_outer *outer;
     struct nodal_share *share;
+    int copies;       /* of a warp's sums of a node's row */
     int fit, stages;  /* blocks of a multiprocessor; of a ring of tiles */
     int items;        /* of a tile: NODAL_ITEMS, or twice as many */
     bool keeps_parts; /* of matrices' elements, in registers */
@@ -100,6 +103,7 @@ struct nodal {
     double bytes, work;  /* per item: moved; instructions of a warp */
     struct layout stage; /* a tile's rows */
     struct layout out;   /* what they become */
+    struct layout now;   /* that; or matrices, where there are no rows */
     struct layout block; /* shared memory */
 };
 
@@ -123,6 +127,9 @@ bool nodal_takes(const struct nodal *, const struct path *, int w);
 
 /* Has the demand outputs of the slot that this evaluation sums for a node: of y; of weights? */
 bool nodal_has(const struct nodal *, enum slot);
+
+/* Cells of a job before cell k whose path number i is of the same segment of y. */
+int nodal_same_before(const struct nodal *, const struct nodal_job *, int i, int k);
 
 /* Lays out shared memory. */
 void nodal_layout(struct arena *, struct nodal *);
