@@ -7,7 +7,7 @@
 enum {
     RESERVED = 1024, /* bytes that the device takes of each block's shared memory */
     FIT_MOST = 3,    /* blocks of a multiprocessor */
-    STAGES_MOST = 4,
+    STAGES_BEST = 3, /* measured: smaller tiles rather than fewer */
     CELLS_MOST = 256,
     OTHER_REGISTERS = 64 /* places, the loop over tiles, an operand in its parts */
 };
@@ -386,13 +386,15 @@ static bool choose_stages(struct arena *a, struct nodal *g, int asked)
     if (g->registers + (g->keeps_parts ? g->more_registers : 0) >
         device_registers(g->device, g->fit * NODAL_CHANNELS))
         return false;
-    for (g->items = 2 * NODAL_ITEMS; g->items >= NODAL_ITEMS; g->items -= NODAL_ITEMS)
-        for (g->stages = STAGES_MOST; g->stages > 1; g->stages--) {
+    for (g->items = 2 * NODAL_ITEMS; g->items >= NODAL_ITEMS; g->items -= NODAL_ITEMS) {
+        const int least = g->items > NODAL_ITEMS && !asked ? STAGES_BEST : 2;
+        for (g->stages = asked ? asked : STAGES_BEST; g->stages >= least; g->stages--) {
             nodal_layout(a, g);
             if ((!asked || asked == g->stages) &&
                 g->block.bytes <= (g->device->shared_bytes + RESERVED) / g->fit - RESERVED)
                 return true;
         }
+    }
     return false;
 }
 
