@@ -43,7 +43,7 @@ def bar(row, y, longest, e3nn):
     yield f'<rect x="{LEFT}" y="{y + 3}" width="{end(ms) - LEFT:.1f}" height="{LINE - 6}" fill="{colour}" fill-opacity="0.45"/>'
     if kernels is not None:
         yield f'<rect x="{LEFT}" y="{y + 3}" width="{end(min(kernels, ms)) - LEFT:.1f}" height="{LINE - 6}" fill="{colour}"/>'
-    if replayed is not None:
+    if replayed is not None and replayed <= longest:
         yield f'<line x1="{end(replayed):.1f}" x2="{end(replayed):.1f}" y1="{y + 1}" y2="{y + LINE - 1}" stroke="#000000"/>'
     words = f"{ms:.1f} ms, {row['GB']} GB" + (f", {e3nn / ms:.1f} x e3nn" if e3nn and row["contender"] != "e3nn" else "")
     yield f'<text x="{end(ms) + 6:.1f}" y="{y + 12}">{words}</text>'
@@ -60,7 +60,7 @@ def draw(groups):
         yield f'<text x="{LEFT}" y="{y + 18}" font-weight="bold">{html.escape(f"{model}, {step}")}</text>'
         y += HEAD
         e3nn = next((number(row["ms"]) for row in rows if row["contender"] == "e3nn"), None)
-        longest = max(number(row[column]) or 0 for row in rows for column in ("ms", "replayed ms"))
+        longest = number(rows[0]["ms"])
         for row in rows:
             yield from bar(row, y, longest, e3nn)
             y += LINE
