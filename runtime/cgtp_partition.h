@@ -18,7 +18,7 @@ template <int sets> struct cgtp_partition {
     int tiles[sets];                          /* long ranges of edges, at most one per warp; */
     int rounds[sets];                         /* before them, so many times as many short ones */
     int64_t length[sets], short_length[sets]; /* edges of a long tile, and of one of the first short ones */
-    float work[sets];                         /* of such a short one */
+    float work[sets];                         /* of an edge, with its part of what receivers take */
     int64_t partial_row[sets]; /* the first of a set's partial rows: one per tile and channel block */
 };
 
@@ -62,19 +62,23 @@ CGTP_DEVICE int cgtp_block_slot(const cgtp_partition<sets> &p, unsigned *counter
 }
 
 /* The path set that a block helps whose own has no tiles left: the one with most work in tiles that nobody
- * has taken; -1: none has any. All threads call. */
-template <int sets>
-CGTP_DEVICE int cgtp_set_to_help(const cgtp_partition<sets> &p, unsigned *counters)
+ * has taken; -1: none has any. nodes: receivers of a tile, of so many in all; 0: tiles are ranges of edges. All threads
+ * call. */
+template <int nodes, int sets>
+CGTP_DEVICE int cgtp_set_to_help(const cgtp_partition<sets> &p, unsigned *counters, int64_t receivers)
 {
     int best = -1;
     if (cgtp_thread() == 0) {
         float most = 0;
         CGTP_UNROLL
         for (int s = 0; s < sets; s++) {
-            const int left = p.rounds[s] * p.tiles[s] - (int)cgtp_tickets(counters + p.queue[s]);
+            const int whole = nodes ? (int)((receivers + nodes - 1) / (nodes ? nodes : 1)) - p.warps[s] : 0;
+            const int tiles = nodes ? whole : p.rounds[s] * p.tiles[s]; /* besides those of its warps */
+            const int left = tiles - (int)cgtp_tickets(counters + p.queue[s]);
             const bool started = (int)cgtp_tickets(counters + s) >= p.first[s + 1] - p.first[s];
-            if (started && left * p.work[s] > most) {
-                most = left * p.work[s];
+            const float work = left * p.work[s] * (nodes ? 1 : (float)p.short_length[s]);
+            if (started && work > most) {
+                most = work;
                 best = s;
             }
         }
@@ -224,7 +228,7 @@ static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int 
         d.first[s + 1] = d.first[s] + blocks[s];
         d.warps[s] = blocks[s] * warps / cost[s].channel_blocks;
         cgtp_make_tiles<sets>(d, s, warps, items, cost[s]);
-        d.work[s] = (float)((double)d.short_length[s] * all[s]);
+        d.work[s] = (float)all[s];
         const int before = s ? s - 1 : 0;
         const int64_t rows = s ? (int64_t)d.tiles[before] * (1 + d.rounds[before]) : 0;
         d.queue[s] = s ? d.queue[before] + cost[before].channel_blocks : sets;

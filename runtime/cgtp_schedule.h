@@ -148,7 +148,8 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
             return -1;
         if constexpr (nodes == 0)
             return own < 0 ? next(graph, slot) : (1 + rounds) * long_tiles - 1 - own;
-        if (checked(graph, own) < 0)
+        own = checked(graph, own < 0 ? told(slot, [&] { return whole_ticket(); }) : own);
+        if (own < 0)
             return -1;
         const int number = whole_ticket();
         const int64_t row = whole_row(graph, own);

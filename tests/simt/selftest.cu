@@ -510,7 +510,7 @@ CGTP_KERNEL(128, 1) tiles_kernel(const cgtp_partition<SETS> partition, unsigned 
         else
             take_tiles<waits, 3>(partition, counters, taken, helps ? -1 : warp, 0, tile);
         helps = true;
-        set = cgtp_set_to_help(partition, counters);
+        set = cgtp_set_to_help<0>(partition, counters, 0);
     } while (set >= 0);
 }
 

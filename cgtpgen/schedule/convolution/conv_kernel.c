@@ -430,7 +430,7 @@ static void emit_sets(struct conv *first)
     }
     line(o, "}");
     line(o, "helps = true;");
-    line(o, "set = nodes ? -1 : cgtp_set_to_help(partition, l.counters_%s);", g->name);
+    line(o, "set = cgtp_set_to_help<nodes>(partition, l.counters_%s, l.graph.receivers);", g->name);
     line(o, "} while (set >= 0);");
 }
 
