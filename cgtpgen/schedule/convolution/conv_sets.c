@@ -53,6 +53,8 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
     int size = kernel_size(pass->kernel), words = size / 4, v = s->channels, x = 0, y_used = 0, z = 0,
         longest = 0;
     double arithmetic = 0, form_terms = 0;
+    int rows = 0, most_rows = 0; /* of a code of several paths, which holds what flows back to them */
+    bool together = false;
     find_zs(s, p, seen);
     s->xs = 0;
     for (int i = 0; i < s->paths; i++) {
@@ -69,6 +71,11 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
         if (g->first[s->path[i]] == s->path[i])
             arithmetic += code_instructions(g->code[s->path[i]]->channel) * v;
         bool again = g->joined && i > 0 && g->matrix[s->path[i - 1]] == m; /* the same forms */
+        together |= !alone;
+        if (g->first[s->path[i]] == s->path[i])
+            rows = 0;
+        rows += 2 * q->l3 + 1;
+        most_rows = rows > most_rows && !alone ? rows : most_rows;
         form_terms += again || !alone ? 0 : m->form_terms - m->forms;
     }
     for (int i = 0; i < s->zs; i++) {
@@ -82,7 +89,9 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
     int zs_out = demand_outputs_of(pass, SLOT_G), zs_in = demand_inputs_of(pass, SLOT_G);
     int zs = (g->wide ? 3 : g->carries ? 2 : 1) * zs_out + (g->keeps_z ? 0 : zs_in);
     int z_held = z * zs + (g->keeps_z ? longest * zs_in : 0);
-    int y_held = words > 1 && words * y * (ys_in + ys_out) > Y_REGISTERS_DOUBLE ? y_used : y;
+    const bool of_two = together && ys_in > 1; /* where there is one, larger sets leave fewer warps: slower */
+    bool y_some = of_two || (words > 1 && words * y * (ys_in + ys_out) > Y_REGISTERS_DOUBLE);
+    int y_held = y_some ? y_used : y;
     s->channel_blocks = s->mul / (g->device->lanes * v);
     s->g_length = v * z * zs_out;
     s->longest = g->device->lanes * v * longest * size;
@@ -91,6 +100,7 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
         words * (v * (z_held + x * (xs_in + xs_out)) + y_held * (ys_in + ys_out)) + OWN_REGISTERS +
         (ys_in > 1 && !g->keeps_z ? (words > 1 ? FORM_REGISTERS_DOUBLE : FORM_REGISTERS) * (ys_in - 1) : 0) +
         (g->joined ? FORM_REGISTERS * words : 0) +
+        (of_two && (xs_out || ys_out) ? v * words * most_rows : 0) +
         (g->carries && zs_out ? CARRY_REGISTERS * words * (v - 1) : 0);
     int ws_in = demand_inputs_of(pass, SLOT_W), ws_out = demand_outputs_of(pass, SLOT_W);
     int lanes = g->device->lanes * v;
