@@ -380,37 +380,36 @@ static double cost_of(const struct nodal *g)
     return longer + 0.4 * (work + bytes - longer);
 }
 
-/* Does it fit, with as many stages as are asked for, or as there can be? Large tiles are to have enough. */
+/* Does it fit, with as many stages as are asked for, or as there can be? */
 static bool choose_stages(struct arena *a, struct nodal *g, int asked)
 {
     if (g->registers + (g->keeps_parts ? g->more_registers : 0) >
         device_registers(g->device, g->fit * NODAL_CHANNELS))
         return false;
-    const int least = g->items > NODAL_ITEMS && !asked ? STAGES_BEST : 2;
-    for (g->stages = asked ? asked : STAGES_BEST; g->stages >= least; g->stages--) {
-        nodal_layout(a, g);
-        if (g->block.bytes <= (g->device->shared_bytes + RESERVED) / g->fit - RESERVED)
-            return true;
-        if (asked)
-            break;
+    for (g->items = 2 * NODAL_ITEMS; g->items >= NODAL_ITEMS; g->items -= NODAL_ITEMS) {
+        const int least = g->items > NODAL_ITEMS && !asked ? STAGES_BEST : 2;
+        for (g->stages = asked ? asked : STAGES_BEST; g->stages >= least; g->stages--) {
+            nodal_layout(a, g);
+            if ((!asked || asked == g->stages) &&
+                g->block.bytes <= (g->device->shared_bytes + RESERVED) / g->fit - RESERVED)
+                return true;
+        }
     }
     return false;
 }
 
-/* As many blocks as fit, with large tiles and parts of matrices' elements in registers if possible: it was
- * measured that more warps, which make these again and again, take longer. */
+/* As many blocks as fit, with parts of matrices' elements in registers if possible: it was measured that more
+ * warps, which make these again and again, take longer. */
 static bool choose_blocks(struct arena *a, struct nodal *g, const struct schedule *s)
 {
     const int warps = knob_value(s, KNOB_WARPS), stages = knob_value(s, KNOB_STAGES);
     find_registers(g);
-    for (int tiles = 2; tiles > 0; tiles--)
-        for (int keeps = 1; keeps >= 0; keeps--)
-            for (g->fit = FIT_MOST; g->fit > 0; g->fit--) {
-                g->items = tiles * NODAL_ITEMS;
-                g->keeps_parts = keeps;
-                if ((!warps || warps == g->fit * NODAL_CHANNELS) && choose_stages(a, g, stages))
-                    return true;
-            }
+    for (int keeps = 1; keeps >= 0; keeps--)
+        for (g->fit = FIT_MOST; g->fit > 0; g->fit--) {
+            g->keeps_parts = keeps;
+            if ((!warps || warps == g->fit * NODAL_CHANNELS) && choose_stages(a, g, stages))
+                return true;
+        }
     return false;
 }
 
