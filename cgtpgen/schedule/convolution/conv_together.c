@@ -16,10 +16,31 @@ enum {
 #define WORTH 0.85
 #define WORTH_DOUBLE 0.75
 
+/* The same of reads of registers, where these decide. */
+#define WORTH_READS 0.95
+
 /* Instructions of a path's code for the channels of a lane. */
 static int instructions_of(const struct code *c, int channels)
 {
     return code_instructions(c->channel) * channels + code_instructions(c->item);
+}
+
+/* Cycles in which the instructions of a path's code for the channels of a lane read their registers, each
+ * bank one in a cycle: multiply-adds read three, of two banks, but for those with constants (counted in what
+ * ptxas makes of loops of MACE and SevenNet). */
+static double reads_of(const struct code *c, int channels)
+{
+    const double of_three = 1.43;
+    double reads = 0;
+    for (int i = 0; i < c->nodes; i++) {
+        const struct code_node *n = &c->node[i];
+        if (!n->uses || n->op == CODE_LOAD || n->op == CODE_CONSTANT)
+            continue;
+        bool constant = n->op != CODE_FMA || c->node[code_number(n->a)].op == CODE_CONSTANT ||
+                        c->node[code_number(n->b)].op == CODE_CONSTANT;
+        reads += (constant ? 1 : of_three) * (n->item ? 1 : channels);
+    }
+    return reads;
 }
 
 /* Do recipes of the variants differ at most in what a scale is applied to? */
@@ -40,6 +61,22 @@ static bool may_join(const struct convolution *g, int path, int with)
            p->y == q->y && p->l3 != q->l3;
 }
 
+/* Has a kernel that only sums at receivers rows of 16 bits? */
+static bool reads_decide(const struct convolution *g)
+{
+    bool shorts = false;
+    for (int i = 0; i < g->demand->kernel->form->inputs; i++)
+        shorts |= operand_size(kernel_input(g->demand->kernel, i)) == 2;
+    return shorts && kernel_size(g->demand->kernel) == 4 && !g->a_outputs && !g->b_outputs;
+}
+
+/* What decides: registers' reads where rows of 16 bits leave instructions as what a kernel without other sums
+ * waits for, otherwise instructions. */
+static double cost_of(const struct convolution *g, const struct code *c, int channels)
+{
+    return reads_decide(g) ? reads_of(c, channels) : instructions_of(c, channels);
+}
+
 /* Joins n paths, if that takes fewer instructions; halves of them, if together they are too long for a loop:
  * where x and y have one l, rows of even and of odd l have no sums in common. */
 static void join(struct arena *a, struct convolution *g, int n, const int *path, const struct conv_choice *c,
@@ -49,9 +86,10 @@ static void join(struct arena *a, struct convolution *g, int n, const int *path,
     if (n < 2)
         return;
     const struct code *code = demand_code_outer(g->demand, path, n);
-    int apart = 0, most = (c->code ? c->code << 10 : g->device->loop_bytes) / INSTRUCTION - OF_EDGE;
+    double apart = 0;
+    int most = (c->code ? c->code << 10 : g->device->loop_bytes) / INSTRUCTION - OF_EDGE;
     for (int i = 0; i < n; i++)
-        apart += instructions_of(g->code[path[i]], channels);
+        apart += cost_of(g, g->code[path[i]], channels);
     if (instructions_of(code, channels) > most) {
         int *half[2] = {NEW_ARRAY(a, int, n), NEW_ARRAY(a, int, n)}, in[2] = {0, 0};
         for (int i = 0; i < n; i++) {
@@ -64,7 +102,7 @@ static void join(struct arena *a, struct convolution *g, int n, const int *path,
             return;
         }
     }
-    if (instructions_of(code, channels) >= apart && c->together != 2)
+    if (cost_of(g, code, channels) >= apart && c->together != 2)
         return;
     for (int i = 0; i < n; i++) {
         g->first[path[i]] = path[0];
@@ -73,14 +111,14 @@ static void join(struct arena *a, struct convolution *g, int n, const int *path,
     }
 }
 
-/* Instructions of all paths' codes. */
-static double all_instructions(const struct convolution *g, int channels)
+/* What all paths' codes cost. */
+static double all_costs(const struct convolution *g, int channels)
 {
     const struct problem *p = g->demand->plan->problem;
     double all = 0;
     for (int i = 0; i < p->paths; i++)
         if (g->demand->variant_of[i] >= 0 && g->first[i] == i)
-            all += instructions_of(g->code[i], channels);
+            all += cost_of(g, g->code[i], channels);
     return all;
 }
 
@@ -116,12 +154,15 @@ void conv_find_together(struct arena *a, struct convolution *g, const struct con
                                                      arena_copy(a, alone.code, n * sizeof *alone.code),
                                                      arena_copy(a, alone.first, n * sizeof *alone.first)};
         conv_take_codes(g, channels);
-        const double apart = all_instructions(g, channels);
+        const double apart = all_costs(g, channels);
         if (c->together != 1)
             join_all(a, g, c, channels);
         const bool flows = g->a_outputs || g->b_outputs;
-        const double worth = kernel_size(g->demand->kernel) > 4 ? WORTH_DOUBLE : flows ? 1 : WORTH;
-        if (c->together != 2 && all_instructions(g, channels) > worth * apart)
+        const double worth = reads_decide(g)                      ? WORTH_READS
+                             : kernel_size(g->demand->kernel) > 4 ? WORTH_DOUBLE
+                             : flows                              ? 1
+                                                                  : WORTH;
+        if (c->together != 2 && all_costs(g, channels) > worth * apart)
             g->codes[channels - 1] = alone;
     }
     conv_take_codes(g, 1);
