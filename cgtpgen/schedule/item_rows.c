@@ -36,19 +36,24 @@ enum index_kind item_rows_owner(struct schedule *s, const bool *may, bool inputs
 {
     int64_t dim[INDEX_COUNT] = {0};
     enum index_kind owner = INDEX_ITEM;
-    bool any = false;
+    bool any = false,
+         lists_senders = false; /* a caller gives edges by sender to kernels that sum there alone */
     if (s->demand->plan->problem->spec->reduction == REDUCTION_INVARIANT)
         return owner; /* which items a team has is the graph's matter */
-    for (int o = 0; o < s->demand->outputs; o++)
-        if (s->route[o].kind == ROUTE_EDGE_BUFFER && (!may || may[o])) {
-            dim[demand_operand(s->demand, o)->index] += 2 * demand_operand(s->demand, o)->dim;
+    for (int o = 0; o < s->demand->outputs; o++) {
+        const struct operand *q = demand_operand(s->demand, o);
+        const bool buffered = s->route[o].kind == ROUTE_EDGE_BUFFER;
+        lists_senders |= buffered && q->index == INDEX_SENDER;
+        if (buffered && (!may || may[o])) {
+            dim[q->index] += 2 * q->dim;
             any = true;
         }
+    }
     for (int i = 0; i < s->demand->kernel->form->inputs && inputs; i++)
         if (demand_reads(s->demand, i))
             dim[kernel_input(s->demand->kernel, i)->index] += kernel_input(s->demand->kernel, i)->dim;
     if (any)
-        owner = dim[INDEX_SENDER] > dim[INDEX_RECEIVER] ? INDEX_SENDER : INDEX_RECEIVER;
+        owner = lists_senders && dim[INDEX_SENDER] > dim[INDEX_RECEIVER] ? INDEX_SENDER : INDEX_RECEIVER;
     for (int o = 0; o < s->demand->outputs && owner != INDEX_ITEM; o++)
         if (demand_operand(s->demand, o)->index == owner && (!may || may[o]))
             s->route[o].kind = ROUTE_FIXED_UP;
