@@ -408,6 +408,9 @@ static void rules_of_staged_weights(void **state)
     g->stages = 0;
     expect(all, "staged: a ring of 0 stages");
     g = new_staged(0, &all);
+    g->owner = INDEX_SENDER;
+    expect(all, "staged: items in the order of senders, whose edges nobody lists");
+    g = new_staged(0, &all);
     g->block->field[0].at = 8;
     expect(all, "staged: shared memory: ");
     g = new_staged(0, &all);

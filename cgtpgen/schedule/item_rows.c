@@ -1,6 +1,7 @@
 /* item_rows.c - see item_rows.h. */
 #include "schedule/item_rows.h"
 
+#include "schedule/check.h"
 #include "schedule/clear.h"
 #include "schedule/gather.h"
 #include "schedule/index_words.h"
@@ -84,6 +85,14 @@ void item_rows_reads_graph(const struct schedule *s, bool *receiver_row, bool *b
         const enum route_kind kind = s->route[o].kind;
         *by_sender |= (kind == ROUTE_EDGE_BUFFER || kind == ROUTE_FIXED_UP) && index == INDEX_SENDER;
     }
+}
+
+void item_rows_check_owner(struct checker *c, const struct schedule *s, enum index_kind owner)
+{
+    bool receiver_row = false, by_sender = false;
+    item_rows_reads_graph(s, &receiver_row, &by_sender);
+    check_that(c, owner != INDEX_SENDER || by_sender,
+               "items in the order of senders, whose edges nobody lists");
 }
 
 /* ---- rows ---- */

@@ -20,6 +20,8 @@ enum index_kind item_rows_owner(struct schedule *, const bool *may, bool inputs)
  * nodes' rows that have a fix-up; and what it reads of a graph. */
 void item_rows_areas(struct areas *, const struct schedule *, const char *parts, const char *partial);
 void item_rows_reads_graph(const struct schedule *, bool *receiver_row, bool *by_sender);
+/* Are edges by sender asked for where items are in the order of senders? */
+void item_rows_check_owner(struct checker *, const struct schedule *, enum index_kind owner);
 
 /* Has the input a row of each item, which is copied? */
 bool item_rows_copies(const struct source *, int input);

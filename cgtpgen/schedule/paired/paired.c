@@ -54,6 +54,7 @@ static void check(struct checker *c, const struct schedule *s)
                    paired_threads(g));
     check_that(c, g->groups >= 1 && g->warps % g->groups == 0, "%d groups of %d warps", g->groups, g->warps);
     check_that(c, !g->in_place || paired_reads_once(g), "results in place of rows that are read again");
+    item_rows_check_owner(c, s, g->owner);
     const char *wrong = layout_check(c->out->arena, g->block);
     check_that(c, !wrong, "shared memory: %s", wrong);
     check_that(c, g->block->bytes <= g->device->shared_bytes, "a block of %d bytes of %d that there are",

@@ -100,6 +100,7 @@ static void check(struct checker *c, const struct schedule *s)
     check_that(c, g->stages >= 1, "a ring of %d stages", g->stages);
     const int items = (g->stages + g->parts - 2) / g->parts + 1; /* whose parts are worked on or under way */
     check_that(c, g->items >= items, "rows of %d items, of %d under way", g->items, items);
+    item_rows_check_owner(c, s, g->owner);
     const char *wrong = layout_check(c->out->arena, g->block);
     check_that(c, !wrong, "shared memory: %s", wrong);
     check_that(c, g->block->bytes <= g->device->shared_bytes, "a block of %d bytes of %d that there are",
