@@ -387,7 +387,7 @@ template <int n, int m, typename T> CGTP_DEVICE void cgtp_load_lane(real (&r)[n]
     static_assert(m == n * CGTP_LANES, "a slice of these channels");
     cgtp_load<n>(r, slice + lane * n);
 }
-template <int n, int m> CGTP_DEVICE void cgtp_store_lane(real (&slice)[m], const real (&r)[n], int lane)
+template <int n, int m, typename T> CGTP_DEVICE void cgtp_store_lane(T (&slice)[m], const real (&r)[n], int lane)
 {
     static_assert(m == n * CGTP_LANES, "a slice of these channels");
     cgtp_store<n>(slice + lane * n, r);
@@ -401,8 +401,8 @@ CGTP_DEVICE void cgtp_load_lane_components(real (&r)[n], const T (&slice)[m], in
     static_assert(m == n * CGTP_LANES, "a slice of these channels");
     cgtp_load_components<v, n / v>(r, slice + lane * v, CGTP_LANES * v);
 }
-template <int v, int n, int m>
-CGTP_DEVICE void cgtp_store_lane_components(real (&slice)[m], const real (&r)[n], int lane)
+template <int v, int n, int m, typename T>
+CGTP_DEVICE void cgtp_store_lane_components(T (&slice)[m], const real (&r)[n], int lane)
 {
     static_assert(m == n * CGTP_LANES, "a slice of these channels");
     cgtp_store_components<v, n / v>(slice + lane * v, CGTP_LANES * v, r);
@@ -461,8 +461,7 @@ template <cgtp_how how, int i, typename Row> CGTP_DEVICE void cgtp_write_to(cons
 {
 }
 template <cgtp_how how, int i, typename T, typename S, int n, int... more>
-CGTP_DEVICE void cgtp_write_to(const cgtp_row<T, S> &row, int lane, const real (&slice)[n],
-                               const real (&...others)[more])
+CGTP_DEVICE void cgtp_write_to(const cgtp_row<T, S> &row, int lane, const T (&slice)[n], const T (&...others)[more])
 {
     constexpr int wide = cgtp_wide<T>(), chunks = n / wide;
     static_assert(n % CGTP_LANES == 0, "whole warps");
@@ -486,7 +485,7 @@ CGTP_DEVICE void cgtp_write_to(const cgtp_row<T, S> &row, int lane, const real (
 
 /* The channel block's part of each segment, from slices to a row. */
 template <typename S, cgtp_how how, typename T, int... n>
-CGTP_DEVICE void cgtp_write_segments(T *row, int channel_block, int lane, const real (&...slice)[n])
+CGTP_DEVICE void cgtp_write_segments(T *row, int channel_block, int lane, const T (&...slice)[n])
 {
     static_assert(sizeof...(n) == cgtp_segments<S>(), "a slice per segment");
     cgtp_write_to<how, 0>(cgtp_row<T, S>(row, channel_block, lane), lane, slice...);

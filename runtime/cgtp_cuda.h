@@ -403,12 +403,10 @@ template <int n, typename T> CGTP_DEVICE void cgtp_store_stream(T *p, const floa
     }
 }
 
-/* 8 of them, rounded, from 32 bytes of shared to 16 of global memory. */
-template <typename T> CGTP_DEVICE void cgtp_put16(T *global, const float *shared)
+/* 8 of them, from shared to global memory. */
+template <typename T> CGTP_DEVICE void cgtp_put16(T *global, const T *shared)
 {
-    const float4 a = *(const float4 *)shared, b = *(const float4 *)(shared + 4);
-    __stcs((uint4 *)global, make_uint4(cgtp_round_pair(T(), a.x, a.y), cgtp_round_pair(T(), a.z, a.w),
-                                       cgtp_round_pair(T(), b.x, b.y), cgtp_round_pair(T(), b.z, b.w)));
+    __stcs((uint4 *)global, *(const uint4 *)shared);
 }
 
 /* ---- between blocks ---- */

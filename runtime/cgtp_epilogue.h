@@ -124,7 +124,7 @@ template <typename S> CGTP_BOTH constexpr int cgtp_batch_end(int first, int leng
 }
 
 template <typename S, int first, int buffer, typename T, int buffers, int length>
-CGTP_DEVICE void cgtp_store_batches(real (&staging)[buffers][length], const real *r, const cgtp_row<T, S> &row,
+CGTP_DEVICE void cgtp_store_batches(T (&staging)[buffers][length], const real *r, const cgtp_row<T, S> &row,
                                     int lane)
 {
     constexpr int end = cgtp_batch_end<S>(first, length);
@@ -133,7 +133,7 @@ CGTP_DEVICE void cgtp_store_batches(real (&staging)[buffers][length], const real
     cgtp_each<end - first>([&](auto number) {
         constexpr int i = first + decltype(number)::value;
         constexpr int n = S::channels * S::segment[i].components;
-        real *const slice = staging[buffer] + cgtp_block_elements<S>(first, i);
+        T *const slice = staging[buffer] + cgtp_block_elements<S>(first, i);
         const real *const from = r + cgtp_components_before<S>(i) * S::channels;
         if constexpr (cgtp_by_component<S>())
             cgtp_store_components<S::channels, n / S::channels>(slice + lane * S::channels,
@@ -145,7 +145,7 @@ CGTP_DEVICE void cgtp_store_batches(real (&staging)[buffers][length], const real
     cgtp_each<end - first>([&](auto number) {
         constexpr int i = first + decltype(number)::value;
         constexpr int wide = cgtp_wide<T>(), chunks = cgtp_block_elements<S>(i, i + 1) / wide;
-        const real *const from = staging[buffer] + cgtp_block_elements<S>(first, i);
+        const T *const from = staging[buffer] + cgtp_block_elements<S>(first, i);
         CGTP_UNROLL
         for (int k = 0; k < chunks; k += CGTP_LANES)
             if (chunks - k >= CGTP_LANES || lane < chunks - k)
@@ -155,13 +155,14 @@ CGTP_DEVICE void cgtp_store_batches(real (&staging)[buffers][length], const real
         cgtp_store_batches<S, end, 1 - buffer>(staging, r, row, lane);
 }
 
-/* To a row: through staging buffers, as whole lines; as many segments at a time as a buffer holds, through
- * two buffers in turn. */
+/* To a row: through staging buffers, as whole lines, in the row's type; as many segments at a time as a buffer holds,
+ * through two buffers in turn. */
 template <typename S, typename T, int buffers, int length>
 CGTP_DEVICE void cgtp_store_segments(real (&staging)[buffers][length], const real *r, T *row, int channel_block,
                                      int lane)
 {
-    cgtp_store_batches<S, 0, 0>(staging, r, cgtp_row<T, S>(row, channel_block, lane), lane);
+    auto &rounded = *(T(*)[buffers][length * (int)sizeof(real) / (int)sizeof(T)])&staging;
+    cgtp_store_batches<S, 0, 0>(rounded, r, cgtp_row<T, S>(row, channel_block, lane), lane);
     cgtp_sync_warp();
 }
 

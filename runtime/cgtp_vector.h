@@ -9,7 +9,7 @@
 #define CGTP_VECTOR_H
 
 /* Of cgtp_cuda.h and the headers that stand on it: generated files say which version they are made for. */
-#define CGTP_DEVICE_ABI 16
+#define CGTP_DEVICE_ABI 17
 
 namespace
 {
@@ -156,11 +156,16 @@ template <int n> CGTP_DEVICE void cgtp_load(real *r, const real *p)
     }
 }
 
-/* n numbers of 16 bits, two at a time; the address is a multiple of n of them or of 4 bytes. */
+/* n numbers of 16 bits, two or four at a time; the address is a multiple of n of them or of 8 bytes. */
 template <int n, typename T> CGTP_DEVICE void cgtp_load(real *r, const T *p)
 {
     CGTP_UNROLL
-    for (int i = 0; i + 2 <= n && n % 2 == 0; i += 2)
+    for (int i = 0; i + 4 <= n && n % 4 == 0; i += 4) {
+        const cgtp_pair<unsigned> pairs = cgtp_read_pair((const unsigned *)(p + i));
+        cgtp_widen_pair(T(), r + i, pairs.low), cgtp_widen_pair(T(), r + i + 2, pairs.high);
+    }
+    CGTP_UNROLL
+    for (int i = 0; i + 2 <= n && n % 4 == 2; i += 2)
         cgtp_widen_pair(T(), r + i, *(const unsigned *)(p + i));
     CGTP_UNROLL
     for (int i = 0; i < n && n % 2; i++)
@@ -200,6 +205,21 @@ template <int n> CGTP_DEVICE void cgtp_store(real *p, const real *r)
         for (int i = 0; i < n; i++)
             p[i] = r[i];
     }
+}
+
+/* The same back, rounded. */
+template <int n, typename T> CGTP_DEVICE void cgtp_store(T *p, const real *r)
+{
+    CGTP_UNROLL
+    for (int i = 0; i + 4 <= n && n % 4 == 0; i += 4)
+        cgtp_write_pair((unsigned *)(p + i), cgtp_pair<unsigned>{cgtp_round_pair(T(), r[i], r[i + 1]),
+                                                                 cgtp_round_pair(T(), r[i + 2], r[i + 3])});
+    CGTP_UNROLL
+    for (int i = 0; i + 2 <= n && n % 4 == 2; i += 2)
+        *(unsigned *)(p + i) = cgtp_round_pair(T(), r[i], r[i + 1]);
+    CGTP_UNROLL
+    for (int i = 0; i < n && n % 2; i++)
+        cgtp_round(p + i, r[i]);
 }
 
 /* ---- numbers on their way between rows in memory and shared memory: those of 16 bits are widened and rounded there ---- */
@@ -259,7 +279,7 @@ template <int v, int d, typename T> CGTP_DEVICE void cgtp_load_components(real *
             r[u * d + i] = component[u];
     }
 }
-template <int v, int d> CGTP_DEVICE void cgtp_store_components(real *p, int64_t step, const real *r)
+template <int v, int d, typename T> CGTP_DEVICE void cgtp_store_components(T *p, int64_t step, const real *r)
 {
     CGTP_UNROLL
     for (int i = 0; i < d; i++) {

@@ -17,7 +17,7 @@ if [ "$TEST_ALL" ]; then
     check_kernels types_golden "$bfloat16" "$(echo $(ls tests/golden/*.yaml | grep -v sugar))" problems=tests/golden golden
 else
     check_kernels types_bf16 "$bfloat16 $three" "$from/conv_32.yaml $from/conv_sums.yaml $from/conv_mixed.yaml \
-        $from/batch_plain.yaml" sizes calls
+        $from/batch_plain.yaml $from/batch_128.yaml" sizes calls
     check_kernels types_f16 "$float16 -e 's/^kernels: .*/kernels: [backward]/'" "$from/paired_nodes.yaml \
         $from/staged_graph.yaml $from/tiled_modes.yaml" sizes paths
     check_kernels types_device "$device $three" $from/conv_32.yaml sizes paths calls

@@ -81,6 +81,8 @@ NARROW = [
      {"kernels": THREE, "precision": "{x: bfloat16, y: float16, w: bfloat16, z: float64, compute: float32}"}, "quick"),
     ("mixed_batch_bf16", "../tests/simt/specs/batch_mixed", "128", {"kernels": THREE, "precision": "bfloat16"},
      "quick sanitize"),
+    ("mace128_batch_bf16", "mace_large", "128", {"kernels": THREE, "precision": "bfloat16", "index": "{}"},
+     "quick sanitize"),
     ("mixed_batch_f16_irmul", "../tests/simt/specs/batch_mixed", "128",
      {"kernels": THREE, "precision": "float16", "layout": "ir_mul"}, ""),
     ("paired_nodes_bf16", "../tests/simt/specs/paired_nodes", "64", {"kernels": THREE, "precision": "bfloat16"}, "quick"),

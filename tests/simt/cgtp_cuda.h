@@ -179,8 +179,8 @@ template <typename T> CGTP_DEVICE void cgtp_write_pair(T *p, cgtp_pair<T> pair)
 
 CGTP_DEVICE float cgtp_widen(cgtp_bfloat16 x) { return cgtp_bfloat16_to_float(x); }
 CGTP_DEVICE float cgtp_widen(cgtp_float16 x) { return cgtp_float16_to_float(x); }
-CGTP_DEVICE void cgtp_round(cgtp_bfloat16 *to, float x) { *to = cgtp_float_to_bfloat16(x); }
-CGTP_DEVICE void cgtp_round(cgtp_float16 *to, float x) { *to = cgtp_float_to_float16(x); }
+CGTP_DEVICE void cgtp_round(cgtp_bfloat16 *to, float x) { to->bits = cgtp_float_to_bfloat16(x).bits; }
+CGTP_DEVICE void cgtp_round(cgtp_float16 *to, float x) { to->bits = cgtp_float_to_float16(x).bits; }
 
 template <typename T> CGTP_DEVICE T simt_of_bits(unsigned bits) { return T{(uint16_t)bits}; }
 template <typename T> CGTP_DEVICE void cgtp_widen_pair(T, float *r, unsigned pair)
@@ -209,14 +209,11 @@ template <int n, typename T> CGTP_DEVICE void cgtp_store_stream(T *p, const floa
         cgtp_round(&rounded[i], r[i]);
     simt_write(p, rounded, sizeof rounded, n % 2 ? sizeof(T) : 4);
 }
-template <typename T> CGTP_DEVICE void cgtp_put16(T *global, const float *shared)
+template <typename T> CGTP_DEVICE void cgtp_put16(T *global, const T *shared)
 {
-    float values[8];
-    T rounded[8];
-    simt_read(values, shared, 32, 16);
-    for (int i = 0; i < 8; i++)
-        cgtp_round(&rounded[i], values[i]);
-    simt_write(global, rounded, 16, 16);
+    unsigned char bytes[16];
+    simt_read(bytes, shared, 16, 16);
+    simt_write(global, bytes, 16, 16);
 }
 
 /* ---- between blocks ---- */

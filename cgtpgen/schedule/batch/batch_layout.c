@@ -28,14 +28,12 @@ int batch_by_weights(struct arena *a, const struct problem *p, const struct batc
     return n;
 }
 
-/* A slice of the channel block of an operand: as its rows are, of an output as it is computed. */
+/* A slice of the channel block of an operand, as its rows are. */
 static void add_slice(struct arena *a, const struct batch *g, struct layout *l, const struct operand *o,
                       int number, int components)
 {
-    const char *type = o->output ? "real" : source_held(g->demand->plan, o);
-    layout_add(a, l, batch_field(a, o->symbol, o->slot, number), type,
-               o->output ? kernel_size(g->demand->kernel) : operand_size(o), CHUNK,
-               BATCH_LANES * g->channels * components,
+    layout_add(a, l, batch_field(a, o->symbol, o->slot, number), source_held(g->demand->plan, o),
+               operand_size(o), CHUNK, BATCH_LANES * g->channels * components,
                arena_printf(a, "%s, by %s", o->symbol, o->slot == SLOT_W ? "path" : "irreps segment"));
 }
 

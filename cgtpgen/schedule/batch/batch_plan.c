@@ -127,7 +127,7 @@ static void sort_paths(struct arena *a, struct batch *g)
 static int path_bytes(const struct batch *g, const struct path *q, bool new_z)
 {
     const struct demand *d = g->demand;
-    const int zs = demand_bytes_of(d, SLOT_G, false) + kernel_size(d->kernel) * demand_outputs_of(d, SLOT_G);
+    const int zs = demand_bytes_of(d, SLOT_G, false) + demand_bytes_of(d, SLOT_G, true);
     const int bytes =
         (q->weighted ? demand_bytes_of(d, SLOT_W, false) : 0) + (new_z ? zs * (2 * q->l3 + 1) : 0);
     return BATCH_LANES * g->channels * bytes;
@@ -377,14 +377,30 @@ static bool choose(struct arena *a, struct batch *g, const struct choice *c)
     return false;
 }
 
+/* Do the channels of each path divide into blocks of so many per lane? */
+static bool divides(const struct demand *d, int channels)
+{
+    for (int i = 0; i < d->plan->problem->paths; i++)
+        if (d->variant_of[i] >= 0 && d->plan->problem->path[i].mul_x % (BATCH_LANES * channels))
+            return false;
+    return true;
+}
+
 /* Two channels per lane where slices of one are shorter than memory likes. */
 static int choose_channels(const struct demand *d, const struct choice *c)
 {
     const int most = c->channels ? c->channels : kernel_size(d->kernel) < 8 ? 2 : 1;
-    for (int i = 0; i < d->plan->problem->paths; i++)
-        if (d->variant_of[i] >= 0 && d->plan->problem->path[i].mul_x % (BATCH_LANES * most))
-            return 1;
-    return most;
+    return divides(d, most) ? most : 1;
+}
+
+/* Are most of what is moved, rows of x, w and z, in 16 bits? */
+static bool is_narrow(const struct demand *d)
+{
+    const struct kernel_plan *k = d->kernel;
+    for (int i = 0; i < k->form->inputs + k->form->outputs; i++)
+        if (k->operand[i].slot != SLOT_Y && operand_size(&k->operand[i]) > 2)
+            return false;
+    return true;
 }
 
 /* ---- cost ---- */
@@ -434,6 +450,14 @@ static int64_t loop_bytes(const struct batch *g)
     return instructions * INSTRUCTION;
 }
 
+/* Four channels per lane where slices of two are shorter than memory likes, as they are in 16 bits; if the
+ * slices of x stay for all path sets then. */
+static struct batch *with_four_channels(struct arena *a, const struct schedule *s, const struct choice *c)
+{
+    struct batch *g = is_narrow(s->demand) && divides(s->demand, 4) ? with_channels(a, s, c, 4, 1) : NULL;
+    return g && !g->x_by_set ? g : NULL;
+}
+
 /* A loop that is longer than the instructions that are kept becomes several or, where segments of x do not
  * allow that, has one channel per lane instead of two: half the code. */
 static struct batch *cheapest(struct arena *a, const struct schedule *s, const struct choice *c)
@@ -442,7 +466,10 @@ static struct batch *cheapest(struct arena *a, const struct schedule *s, const s
      * room */
     const int64_t room = s->target->device->code_bytes, fits = room * 3 / 4, each = room * 2 / 7;
     const int channels = choose_channels(s->demand, c);
-    struct batch *g = with_channels(a, s, c, channels, c->phases ? c->phases : 1);
+    struct batch *g = c->channels || c->phases ? NULL : with_four_channels(a, s, c);
+    if (g && loop_bytes(g) <= fits)
+        return g;
+    g = with_channels(a, s, c, channels, c->phases ? c->phases : 1);
     if (!g || c->phases || loop_bytes(g) <= fits)
         return g;
     struct batch *other = with_channels(a, s, c, channels, (int)(loop_bytes(g) / each) + 1);
