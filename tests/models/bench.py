@@ -98,14 +98,14 @@ def nequip_peer(model, module, name, **more):
     return model.to(DEVICE)
 
 
-CONTENDERS = {
+CONTENDERS = {  # of each model the first is measured first, and so on: what matters most comes before any time limit
     'mace': {
         'cgtpgen': lambda model: generated('mace', model),
         'cuEquivariance': mace_cueq,
-        'cgtpgen, the rest cuEquivariance': lambda model: mace_convolutions(mace_cueq(model), 'mace_ir'),
-        'OpenEquivariance': mace_oeq,
-        'cgtpgen, convolutions alone': lambda model: mace_convolutions(model, 'mace'),
         'e3nn': lambda model: model,
+        'OpenEquivariance': mace_oeq,
+        'cgtpgen, the rest cuEquivariance': lambda model: mace_convolutions(mace_cueq(model), 'mace_ir'),
+        'cgtpgen, convolutions alone': lambda model: mace_convolutions(model, 'mace'),
     },
     'nequip': {
         'cgtpgen': lambda model: generated('nequip', model),
@@ -284,7 +284,8 @@ def run(names, table):
     """Starts all contenders, and measures them one by one once all are ready; after PATIENCE those that are, while the
     others stand still."""
     os.makedirs(f'{FOLDER}/cueq', exist_ok=True)
-    left = [Contender(name, contender, n) for name in names for n, contender in enumerate(CONTENDERS[name])]
+    ranked = sorted((n, name, contender) for name in names for n, contender in enumerate(CONTENDERS[name]))
+    left = [Contender(name, contender, n) for n, name, contender in ranked]
     rows, failures = [], 0
     while left:
         end = time.monotonic() + PATIENCE

@@ -65,8 +65,8 @@ def compare(case, functions, kind):
     there = [name for name in same if wanted[name] is not None]
     worst['gradients'] = max(near(found[name], wanted[name], kind, terms, f'{kind}: gradient of {name}')
                              for name in there)
-    state = plain.state_dict()  # e3nn's 3j symbols belong to the module that is no more
-    lost = [name for name in state.keys() - model.state_dict().keys() if '._w3j_' not in name]
+    state = plain.state_dict()  # constants of e3nn's compiled product, 3j symbols, belong to the module that is no more
+    lost = [name for name in state.keys() - model.state_dict().keys() if '._compiled_main_' not in name]
     ok(not lost, f'{kind}: what was in the state_dict still is', *lost)
     new = [name for name in model.load_state_dict(state, strict=False).missing_keys
            if model.state_dict()[name].numel() and not name.endswith('.output_mask')]
