@@ -25,6 +25,30 @@ template <int d, int step> CGTP_DEVICE void cgtp_leave_channel(real *row, const 
         row[i * step] = first ? r[i] : row[i * step] + r[i];
 }
 
+/* The same of rows in memory, whose numbers may have 16 bits. */
+template <int d, int step> CGTP_DEVICE void cgtp_read_channel(real *r, const real *row)
+{
+    cgtp_take_channel<d, step>(r, row);
+}
+template <int d, int step, typename T> CGTP_DEVICE void cgtp_read_channel(real *r, const T *row)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < d; i++)
+        cgtp_read_given<1>(r + i, row + i * step);
+}
+template <int d, int step, typename T> CGTP_DEVICE void cgtp_write_channel(T *row, const real *r)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < d; i++)
+        cgtp_leave(row + i * step, r[i]);
+}
+template <int d> CGTP_DEVICE void cgtp_clear_channel(real (&r)[d])
+{
+    CGTP_UNROLL
+    for (int i = 0; i < d; i++)
+        r[i] = 0;
+}
+
 } // namespace
 
 #endif

@@ -18,7 +18,7 @@ for name in 128 double mixed phases plain; do batches="$batches tests/simt/specs
 tiled='tests/simt/specs/tiled_wide.yaml tests/simt/specs/tiled_modes.yaml'
 gemm='tests/simt/specs/gemm_wide.yaml tests/simt/specs/gemm_large.yaml'
 paired_graphs='tests/simt/specs/paired_nodes.yaml tests/simt/specs/paired_pairs.yaml'
-paired="$paired_graphs tests/simt/specs/paired_mixed.yaml"
+paired="$paired_graphs tests/simt/specs/paired_mixed.yaml tests/simt/specs/paired_direct.yaml"
 staged='tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_mixed.yaml tests/simt/specs/staged_shared.yaml'
 staged="$staged tests/simt/specs/staged_several.yaml tests/simt/specs/staged_channels.yaml tests/simt/specs/staged_blocks.yaml"
 only="-e '/uvw/d'" # paths that are done by rows alone
@@ -59,6 +59,7 @@ if [ "$TEST_ALL" ]; then
     check_kernels gemm cat "$gemm" sizes paths calls
     check_kernels gemm_layouts "$irmul $three" tests/simt/specs/gemm_wide.yaml sizes paths
     check_kernels paired cat "$paired" sizes paths calls
+    check_kernels paired_direct_any "$irmul $double $any" tests/simt/specs/paired_direct.yaml sizes
     check_kernels paired_double_atomic "sed $double $atomic $pair" "$paired_graphs" sizes paths
     check_kernels nodal cat 'tests/simt/specs/nodal_pairs.yaml tests/simt/specs/nodal_parities.yaml tests/simt/specs/nodal_many.yaml' sizes paths calls
     check_kernels nodal_any "sed $any" tests/simt/specs/nodal_pairs.yaml sizes paths
@@ -147,6 +148,8 @@ else
         sizes paths calls
     check_kernels sample_nodal_double_any "$irmul $three $double $any" tests/simt/specs/nodal_pairs.yaml sizes
     check_kernels sample_nodal_received "sed $three -e 's/y: sender/y: receiver/'" tests/simt/specs/nodal_pairs.yaml sizes
+    check_kernels sample_paired_direct "sed $three" tests/simt/specs/paired_direct.yaml sizes paths calls
+    check_kernels sample_paired_direct_any "$irmul $three $double $any" tests/simt/specs/paired_direct.yaml sizes
     check_kernels sample_paired_mixed "sed -e 's/^kernels: .*/kernels: [backward]/'" \
         tests/simt/specs/paired_mixed.yaml sizes calls
     check_kernels sample_paired_double_atomic "$irmul $three $double $atomic $pair" "$paired_graphs" sizes paths

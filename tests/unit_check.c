@@ -87,6 +87,11 @@ static const char gemm[] =
 static const char paired[] = "cgtp: 1\nname: t\nirreps: {x: 40x0e, y: 40x0e + 40x1o, z: 40x0e + 40x1o}\n"
                              "instructions: [[0, 0, 0, uuu], [0, 1, 1, uuu]]\nkernels: [forward]\n";
 
+/* The same, of edges and nodes: threads alone. */
+static const char direct[] = "cgtp: 1\nname: t\nirreps: {x: 33x0e, y: 33x0e + 33x1o, z: 33x0e + 33x1o}\n"
+                             "instructions: [[0, 0, 0, uuu], [0, 1, 1, uuu]]\nkernels: [forward]\n"
+                             "index: {x: sender, z: receiver}\n";
+
 /* The same, of items and senders. */
 static const char nodal[] = "cgtp: 1\nname: t\nirreps: {x: 16x0e, y: 16x0e + 16x1o, z: 16x0e + 16x1o}\n"
                             "instructions: [[0, 0, 0, uuu], [0, 1, 1, uuu]]\nkernels: [forward]\n"
@@ -626,7 +631,12 @@ static void rules_of_paired_items(void **state)
     g->block->bytes = g->device->shared_bytes + 1;
     expect(all, arena_printf(&arena, "paired: a block of %d bytes of %d that there are", g->block->bytes,
                              g->device->shared_bytes));
+    g = own_plan("paired", &backend_cuda, direct, 0, &all);
+    assert_true(g->direct);
+    g->owner = INDEX_ITEM;
+    expect(all, "paired: threads alone, where they have not all that they need");
 }
+
 
 static struct nodal *new_nodal(const struct schedules **all)
 {

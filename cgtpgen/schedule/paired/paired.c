@@ -48,13 +48,17 @@ static void check(struct checker *c, const struct schedule *s)
         check_that(c, g->kind[k].first == next, "kind %d begins with path set %d, not %d", k,
                    g->kind[k].first, next);
     check_that(c, next == g->sets, "kinds of %d path sets, not %d", next, g->sets);
+    item_rows_check_owner(c, s, g->owner);
+    if (g->direct) {
+        check_that(c, paired_may_be_direct(s, g), "threads alone, where they have not all that they need");
+        return;
+    }
     for (int i = 0; i < g->sets; i++)
         check_that(c, g->items * g->set[i].lanes <= paired_threads(g),
                    "path set %d: %d channels of %d items for %d threads", i, g->set[i].lanes, g->items,
                    paired_threads(g));
     check_that(c, g->groups >= 1 && g->warps % g->groups == 0, "%d groups of %d warps", g->groups, g->warps);
     check_that(c, !g->in_place || paired_reads_once(g), "results in place of rows that are read again");
-    item_rows_check_owner(c, s, g->owner);
     const char *wrong = layout_check(c->out->arena, g->block);
     check_that(c, !wrong, "shared memory: %s", wrong);
     check_that(c, g->block->bytes <= g->device->shared_bytes, "a block of %d bytes of %d that there are",
@@ -71,10 +75,12 @@ static void report(struct report *r, const struct schedule *s)
     report_number(r, "items_per_team", g->items);
     if (g->owner != INDEX_ITEM)
         report_word(r, "in_the_order_of", index_words[g->owner].plural);
-    report_part(r, "shared_bytes_per_block", g->block->bytes, g->device->shared_bytes);
+    if (!g->direct)
+        report_part(r, "shared_bytes_per_block", g->block->bytes, g->device->shared_bytes);
     report_number(r, "registers_most", device_registers(g->device, g->teams * g->blocks * g->warps));
     report_flag(r, "weights_in_shared", g->keeps_weights);
     report_flag(r, "results_in_place", g->in_place);
+    report_flag(r, "rows_where_they_stand", g->direct);
     report_number(r, "kinds", g->kinds);
     report_number(r, "instructions_per_item", g->work);
     for (int i = 0; i < g->sets; i++) {
@@ -86,7 +92,8 @@ static void report(struct report *r, const struct schedule *s)
         report_number(record, "values", q->values);
         report_share(record, "instructions_per_channel", g->kind[q->kind].work);
     }
-    report_layout(r, "shared_memory", g->block);
+    if (!g->direct)
+        report_layout(r, "shared_memory", g->block);
 }
 
 const struct evaluation paired_evaluation = {

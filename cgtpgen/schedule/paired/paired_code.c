@@ -3,6 +3,7 @@
  */
 #include "schedule/paired/paired_emit.h"
 
+#include "schedule/item_rows.h"
 #include "schedule/path.h"
 
 /* Sets of a kind while their code is written. */
@@ -79,9 +80,9 @@ static const char *weight_at(const struct kind_writer *k, const char *row, int p
 /* The item's row of an input, of a result. */
 static const char *input_row(const struct kind_writer *k, const struct operand *q)
 {
-    return q->index == INDEX_SHARED
-               ? arena_printf(arena_of(k), "l.%s", q->symbol)
-               : arena_printf(arena_of(k), "%s.%s[slot]", paired_rows(k->c->g), q->symbol);
+    return q->index == INDEX_SHARED ? arena_printf(arena_of(k), "l.%s", q->symbol)
+           : k->c->g->direct        ? item_rows_row(k->c->w, q)
+                             : arena_printf(arena_of(k), "%s.%s[slot]", paired_rows(k->c->g), q->symbol);
 }
 
 static bool is_owned(const struct kind_writer *k, const struct operand *q)
@@ -123,6 +124,12 @@ static int part_of(const struct paired_set *s, enum slot slot, int segment)
     return i;
 }
 
+/* "w_p3": a thread's weight of the path, or its gradient, in a register. */
+static const char *weight_of(const struct kind_writer *k, const struct operand *q, int path)
+{
+    return arena_printf(arena_of(k), "%sp%d", q->symbol, k->set->path[path]);
+}
+
 /* What a path's function is passed for an operand. */
 static const char *argument(const struct device_path *f, int operand)
 {
@@ -144,6 +151,8 @@ static const char *argument(const struct device_path *f, int operand)
         return registers_of(k, q->symbol, part_of(k->set, SLOT_X, p->x));
     if (role == ROLE_G)
         return registers_of(k, q->symbol, part_of(k->set, SLOT_G, p->z));
+    if (g->direct)
+        return weight_of(k, q, k->path + copy);
     if (!input)
         return q->index == INDEX_SHARED ? plus_offset(a, arena_printf(a, "%sall", q->symbol),
                                                       (int64_t)(k->path + copy) * paired_threads(g))
@@ -187,7 +196,7 @@ static void clear_weights(const struct kind_writer *k)
     for (int o = 0; o < w->demand->outputs; o++) {
         const struct operand *q = demand_operand(w->demand, o);
         const bool node = q->index == INDEX_SENDER || q->index == INDEX_RECEIVER;
-        for (int i = 0; i < k->set->together[k->path] && q->slot == SLOT_W && node; i++)
+        for (int i = 0; i < k->set->together[k->path] && q->slot == SLOT_W && node && !k->c->g->direct; i++)
             if (w->problem->path[k->set->path[k->path + i]].weighted)
                 line(k->c->o, "*(%s) %s= %s;", weight_at(k, output_row(k, q), k->path + i),
                      is_owned(k, q) ? "*" : "", is_owned(k, q) ? "!run.first" : "0");
@@ -403,4 +412,127 @@ void paired_set_work(struct paired_writer *c, int kind)
     emit_paths(&k);
     line(c->o, "}");
     emit_leave(&k);
+}
+
+/* ---- a set in rows where they stand ---- */
+
+static bool is_weighted(const struct kind_writer *k, int path)
+{
+    return k->c->w->problem->path[k->set->path[path]].weighted;
+}
+
+static struct kind_writer direct_writer(struct paired_writer *c)
+{
+    return (struct kind_writer){.c = c, .kind = c->g->kind, .set = c->g->set};
+}
+
+/* The thread's channels of inputs that the node owns, or of others; its weights. */
+static void read_rows(const struct kind_writer *k, bool owned)
+{
+    const struct source *w = k->c->w;
+    for (int i = 0; i < w->form->inputs; i++) {
+        const struct operand *q = source_input(w, i);
+        if (!demand_reads(w->demand, i) || is_owned(k, q) != owned)
+            continue;
+        for (int part = 0; part < parts_of(k, q); part++)
+            line(k->c->o, "cgtp_read_channel<%d, %lld>(%s, %s);", components_of(k, q, part),
+                 step_of(k, q, part), registers_of(k, q->symbol, part),
+                 channel_at(k, input_row(k, q), q, part));
+        for (int path = 0; path < k->set->paths && q->slot == SLOT_W; path++)
+            if (is_weighted(k, path))
+                line(k->c->o, "cgtp_read_channel<1, 1>(&%s, %s);", weight_of(k, q, path),
+                     weight_at(k, input_row(k, q), path));
+    }
+}
+
+static void declare_inputs(const struct kind_writer *k, bool owned)
+{
+    const struct source *w = k->c->w;
+    for (int i = 0; i < w->form->inputs; i++) {
+        const struct operand *q = source_input(w, i);
+        if (!demand_reads(w->demand, i) || is_owned(k, q) != owned)
+            continue;
+        declare(k, q, "");
+        for (int path = 0; path < k->set->paths && q->slot == SLOT_W; path++)
+            if (is_weighted(k, path))
+                line(k->c->o, "real %s;", weight_of(k, q, path));
+    }
+}
+
+static void declare_outputs(const struct kind_writer *k, bool owned)
+{
+    const struct source *w = k->c->w;
+    for (int o = 0; o < w->demand->outputs; o++) {
+        const struct operand *q = demand_operand(w->demand, o);
+        if (paired_owns(k->c->g, o) != owned)
+            continue;
+        declare(k, q, " = {0}");
+        for (int path = 0; path < k->set->paths && q->slot == SLOT_W; path++)
+            if (is_weighted(k, path))
+                line(k->c->o, "real %s[1] = {0};", weight_of(k, q, path));
+    }
+}
+
+void paired_direct_kept(struct paired_writer *c)
+{
+    const struct kind_writer k = direct_writer(c);
+    declare_inputs(&k, true);
+    declare_outputs(&k, true);
+}
+
+/* Results to the row `to` of an output. */
+static void write_rows(const struct kind_writer *k, const struct operand *q, const char *to)
+{
+    for (int part = 0; part < parts_of(k, q); part++)
+        line(k->c->o, "cgtp_write_channel<%d, %lld>(%s, %s);", components_of(k, q, part), step_of(k, q, part),
+             channel_at(k, to, q, part), registers_of(k, q->symbol, part));
+    for (int path = 0; path < k->set->paths && q->slot == SLOT_W; path++)
+        if (is_weighted(k, path))
+            line(k->c->o, "cgtp_write_channel<1, 1>(%s, %s);", weight_at(k, to, path), weight_of(k, q, path));
+}
+
+/* What the run begins with: its node's rows, and sums that are zero. */
+static void begin_run(const struct kind_writer *k)
+{
+    const struct source *w = k->c->w;
+    line(k->c->o, "if (run.first) {");
+    read_rows(k, true);
+    for (int o = 0; o < w->demand->outputs; o++)
+        for (int part = 0; part < parts_of(k, demand_operand(w->demand, o)) && paired_owns(k->c->g, o);
+             part++)
+            line(k->c->o, "cgtp_clear_channel(%s);",
+                 registers_of(k, demand_operand(w->demand, o)->symbol, part));
+    line(k->c->o, "}");
+}
+
+/* What it ends with: the sums leave. */
+static void end_run(const struct kind_writer *k)
+{
+    const struct source *w = k->c->w;
+    for (int o = 0; o < w->demand->outputs; o++) {
+        const struct operand *q = demand_operand(w->demand, o);
+        if (!paired_owns(k->c->g, o))
+            continue;
+        line(k->c->o, "if (run.last) {");
+        line(k->c->o,
+             "real *const to = run.partial < 0 ? l.%s + run.node * %s : l.%spartial + run.partial * %lld;",
+             q->symbol, source_stride(w, q), q->symbol, source_dim(q));
+        write_rows(k, q, "to");
+        line(k->c->o, "}");
+    }
+}
+
+void paired_direct_work(struct paired_writer *c)
+{
+    struct kind_writer k = direct_writer(c);
+    const struct source *w = c->w;
+    declare_inputs(&k, false);
+    declare_outputs(&k, false);
+    read_rows(&k, false);
+    begin_run(&k);
+    emit_paths(&k);
+    for (int o = 0; o < w->demand->outputs; o++)
+        if (!paired_owns(c->g, o))
+            write_rows(&k, demand_operand(w->demand, o), item_rows_to(w, o));
+    end_run(&k);
 }

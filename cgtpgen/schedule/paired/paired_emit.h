@@ -34,6 +34,11 @@ void paired_functions(struct paired_writer *);
  * the team call. */
 void paired_set_work(struct paired_writer *, int kind);
 
+/* What a thread does with item `e`, of run `run`, in rows where they stand; what it keeps from one to the
+ * next. */
+void paired_direct_kept(struct paired_writer *);
+void paired_direct_work(struct paired_writer *);
+
 /* Writes the kernels and their launches. */
 void paired_kernel(struct source *);
 void paired_launch(struct source *, const struct schedule *);

@@ -13,6 +13,9 @@ const char *paired_blocks(struct arena *a, const struct paired *g)
 /* The length of chunks of items, as a C expression. */
 static const char *chunk_of(struct arena *a, const struct paired *g)
 {
+    if (g->direct) /* partial rows are few, and stay in L2 */
+        return arena_printf(a, "cgtp_chunk(graph->items, %d, 2, 16)",
+                            g->teams * g->blocks * PAIRED_LANES / g->set->lanes);
     return arena_printf(a, "cgtp_chunk(graph->items, %d)", g->teams * g->blocks * g->items);
 }
 
@@ -384,6 +387,43 @@ static void emit_begin(struct paired_writer *c)
     emit_weights(c);
 }
 
+/* Threads that have a channel of a chunk of items each, one item after the other. */
+static void emit_direct(struct paired_writer *c)
+{
+    const struct paired *g = c->g;
+    const char *of = g->owner == INDEX_SENDER ? "true" : "false";
+    struct out *o = c->o;
+    line(o,
+         "/* %s: blocks of %d threads, %d per multiprocessor. Each thread takes a channel of a chunk of "
+         "items, one "
+         "after the other, in rows where they stand. */",
+         g->name, threads_of_block(g), g->blocks);
+    line(o, "CGTP_KERNEL(%d, %d) %s(const launch l, const int chunk)", threads_of_block(g), g->blocks,
+         g->name);
+    line(o, "{");
+    line(o,
+         "const int64_t at = cgtp_block() * (int64_t)%d + cgtp_thread(), part = at / %d, items = "
+         "l.graph.items;",
+         threads_of_block(g), g->set->lanes);
+    line(o, "const int u = (int)(at %% %d);", g->set->lanes);
+    line(o, "const int64_t end = (part + 1) * chunk < items ? (part + 1) * chunk : items;");
+    paired_direct_kept(c);
+    line(o, "cgtp_launch_wait();");
+    line(o, "int64_t ahead = part * chunk < end ? cgtp_nth_item<%s>(l.graph, part * chunk) : 0;", of);
+    line(o, "CGTP_LOOP");
+    line(o, "for (int64_t position = part * chunk; position < end; position++) {");
+    line(o, "const int64_t e = ahead, node = cgtp_node_of<%s>(l.graph, e);", of);
+    line(o, "if (position + 1 < end)");
+    line(o, "ahead = cgtp_nth_item<%s>(l.graph, position + 1);", of);
+    line(o,
+         "const cgtp_run run = cgtp_run_of<%s>(l.graph, node, part, (int)(position - part * chunk), chunk);",
+         of);
+    paired_direct_work(c);
+    line(o, "}");
+    line(o, "}");
+    blank(o);
+}
+
 static void emit_kernel(struct paired_writer *c)
 {
     const struct paired *g = c->g;
@@ -423,30 +463,43 @@ void paired_kernel(struct source *w)
     const struct paired *g = w->schedule->own;
     struct out o = {.text = w->out};
     struct paired_writer c = {.w = w, .o = &o, .g = g};
-    layout_print(&o, &g->team);
-    layout_print(&o, g->block);
+    if (!g->direct) {
+        layout_print(&o, &g->team);
+        layout_print(&o, g->block);
+    }
     product_functions_begin(w->arena, &w->functions);
     device_path_note(&o);
     paired_functions(&c);
-    emit_kernel(&c);
+    if (g->direct)
+        emit_direct(&c);
+    else
+        emit_kernel(&c);
     item_rows_kernels(w, &o);
+}
+
+/* Blocks of the launch, as a C expression. */
+static const char *grid_of(struct source *w, const struct paired *g, const char *chunk)
+{
+    const char *rows = source_rows(w->plan, INDEX_ITEM);
+    const char *items = chunk ? arena_printf(w->arena, "cgtp_chunks(%s, %s)", rows, chunk) : rows;
+    if (g->direct)
+        return arena_printf(w->arena, "(%s * %d + %d) / %d", items, g->set->lanes, threads_of_block(g) - 1,
+                            threads_of_block(g));
+    const char *turns =
+        g->items > 1 ? arena_printf(w->arena, "(%s + %d) / %d", items, g->items - 1, g->items) : items;
+    return arena_printf(w->arena, "cgtp_teams_grid(%s, %d, %d)", turns, g->teams, g->blocks);
 }
 
 void paired_launch(struct source *w, const struct schedule *schedule)
 {
     source_set(w, schedule);
     const struct paired *g = schedule->own;
-    const bool owner = g->owner != INDEX_ITEM;
-    const char *chunk = owner ? chunk_of(w->arena, g) : NULL;
-    const char *rows = source_rows(w->plan, INDEX_ITEM);
-    const char *items = owner ? arena_printf(w->arena, "cgtp_chunks(%s, %s)", rows, chunk) : rows;
-    const char *turns =
-        g->items > 1 ? arena_printf(w->arena, "(%s + %d) / %d", items, g->items - 1, g->items) : items;
+    const char *chunk = g->owner != INDEX_ITEM ? chunk_of(w->arena, g) : NULL;
+    const char *grid = grid_of(w, g, chunk);
+    const char *bytes = g->direct ? "0" : arena_printf(w->arena, "sizeof(code::%s)", g->block->name);
     item_rows_clear(w);
-    const char *grid = arena_printf(w->arena, "cgtp_teams_grid(%s, %d, %d)", turns, g->teams, g->blocks);
     source_step(w,
-                arena_printf(w->arena, "cgtp_launch_early(code::%s, %s, %d, sizeof(code::%s), stream, l%s)",
-                             g->name, grid, threads_of_block(g), g->block->name,
-                             owner ? arena_printf(w->arena, ", %s", chunk) : ""));
+                arena_printf(w->arena, "cgtp_launch_early(code::%s, %s, %d, %s, stream, l%s)", g->name, grid,
+                             threads_of_block(g), bytes, chunk ? arena_printf(w->arena, ", %s", chunk) : ""));
     item_rows_finish(w, grid, chunk);
 }

@@ -44,7 +44,7 @@ int64_t paired_sums_before(const struct paired *g, int set)
 
 bool paired_looks_ahead(const struct paired *g)
 {
-    return g->owner != INDEX_ITEM && g->items == 1;
+    return g->owner != INDEX_ITEM && g->items == 1 && !g->direct;
 }
 
 bool paired_owns(const struct paired *g, int output)
@@ -94,6 +94,10 @@ static void lay_out_rows(struct arena *a, struct paired *g)
 void paired_layout(struct arena *a, struct paired *g)
 {
     const struct demand *d = g->demand;
+    if (g->direct) {
+        g->block = NEW(a, struct layout); /* none */
+        return;
+    }
     lay_out_rows(a, g);
     g->team = (struct layout){.note = "The shared memory of a team.", .align = LINE};
     g->room = (struct layout){.note = "Rows, then results.", .alternatives = true, .align = LINE};
@@ -122,6 +126,8 @@ void paired_layout_name(struct arena *a, const struct schedule *schedule)
 {
     struct paired *g = schedule->own;
     g->name = arena_printf(a, "%s_%s", schedule->demand->kernel->form->name, schedule->name);
+    if (g->direct)
+        return;
     g->team.name = arena_printf(a, "%s_team", g->name);
     g->block->name = arena_printf(a, "%s_block", g->name);
 }

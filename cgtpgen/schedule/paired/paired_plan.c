@@ -86,22 +86,50 @@ static void find_work(struct paired *g)
     g->work /= g->items;
 }
 
+/* Bytes per item that leave registers for caches, and come back. Measured: of forms and what flows back to
+ * them two are alive at once, of all those of a path's matrix. */
+static double spilled_bytes(const struct paired *g)
+{
+    enum { ADDRESSES = 16 }; /* of threads alone, beside LOOP_VALUES */
+    const int words = kernel_size(g->demand->kernel) / 4,
+              most = device_registers(g->device, g->teams * g->blocks * g->warps);
+    double bytes = 0;
+    for (int i = 0; i < g->sets; i++) {
+        const struct paired_set *s = &g->set[i];
+        const int over = s->values + 2 * words * s->forms - LOOP_VALUES + (g->direct ? ADDRESSES : 0) - most;
+        bytes += over > 0 ? 2.0 * 4 * over * s->lanes : 0;
+    }
+    return bytes;
+}
+
 /* As evaluations of graphs count: instructions of a warp per item, bytes at so many an instruction. That more
  * warps issue hardly more was measured: instructions with three operands in registers wait for these, not for
  * each other. */
 static double cost_of(const struct paired *g)
 {
-    const double bytes_per_instruction = 6, in_place = 1.15, code_misses = 1.3, alone = 1.1;
+    const double bytes_per_instruction = 6, in_place = 1.15, code_misses = 1.3, alone = 1.1,
+                 caches_faster = 3;
     const int warps = g->teams * g->blocks * g->warps;
     const double issue = warps / (warps + 1.0);
     double code = 0;
     for (int k = 0; k < g->kinds; k++)
         code += (double)g->kind[k].work * CODE_INSTRUCTION;
-    double bytes = g->bytes / bytes_per_instruction * (1 + 1.0 / warps), work = g->work / issue;
+    double bytes = (g->bytes + spilled_bytes(g) / caches_faster) / bytes_per_instruction * (1 + 1.0 / warps),
+           work = g->work / issue;
     work *= (g->teams * g->blocks == 1 ? alone : 1) * (g->in_place ? in_place : 1) *
             (code > g->device->code_bytes ? code_misses : 1);
     double longer = work > bytes ? work : bytes;
     return longer + 0.4 * (work + bytes - longer);
+}
+
+/* What a team of several items of nodes waits beside: for their numbers, for their nodes and for these nodes'
+ * runs, one after the other, before it asks for rows. Measured: 5 us a turn, here in instructions per item.
+ */
+static double indices_cost(const struct paired *g)
+{
+    const double turn = 36000;
+    return g->owner != INDEX_ITEM && g->items > 1 && !g->direct ? turn / (g->teams * g->blocks * g->items)
+                                                                : 0;
 }
 
 /* ---- teams ---- */
@@ -170,6 +198,65 @@ static bool choose_teams(struct arena *a, struct paired *g, int warps)
     return g->teams > 0;
 }
 
+/* ---- threads alone ---- */
+
+bool paired_may_be_direct(const struct schedule *s, const struct paired *g)
+{
+    const struct problem *p = s->demand->plan->problem;
+    bool may = g->owner != INDEX_ITEM && g->sets == 1 && p->spec->index[SLOT_W] != INDEX_SHARED;
+    for (int o = 0; o < s->demand->outputs; o++) {
+        const struct operand *q = demand_operand(s->demand, o);
+        may &= s->route[o].kind != ROUTE_ATOMIC && (q->slot != SLOT_W || q->index == INDEX_ITEM);
+    }
+    return may;
+}
+
+/* Lines of 128 bytes that loads and stores of an item meet, all channels together, but those of its node:
+ * neighbouring lanes' components are as far apart as a channel's are many, so that each of these meets all of
+ * the lines. */
+static double lines_of(const struct paired *g)
+{
+    const struct demand *d = g->demand;
+    const double line = 128;
+    double lines = 0;
+    for (int i = 0; i < d->kernel->form->inputs + d->outputs; i++) {
+        const bool output = i >= d->kernel->form->inputs;
+        const struct operand *q =
+            output ? demand_operand(d, i - d->kernel->form->inputs) : kernel_input(d->kernel, i);
+        if ((!output && !demand_reads(d, i)) || q->index == g->owner)
+            continue;
+        for (int part = 0; part < (q->slot == SLOT_W ? 0 : g->set->parts[q->slot]); part++) {
+            const struct operand_block *b = &q->block[g->set->part[q->slot][part]];
+            lines += (double)b->components * (double)b->channel * operand_size(q) * g->set->lanes / line;
+        }
+    }
+    return lines;
+}
+
+/* The way of threads that wait for no others: takes it over if it is the best so far. */
+static void try_direct(const struct schedule *s, struct paired *best, double *cost,
+                       const struct paired *divided, bool whole, int warps)
+{
+    enum { TEAMS = 4, INDEX_WORK = 40 }; /* instructions for an item's numbers */
+    const double instructions_per_line = 4;
+    struct paired g = *divided;
+    if (!whole || !paired_may_be_direct(s, &g) || warps % TEAMS)
+        return;
+    g.direct = true;
+    g.groups = g.warps = g.items = 1;
+    g.teams = TEAMS;
+    g.blocks = warps / TEAMS;
+    g.kind->work = set_work(g.demand, g.set);
+    g.work = (g.kind->work + INDEX_WORK) * (double)g.set->lanes / PAIRED_LANES;
+    const double by_lines = instructions_per_line * lines_of(&g);
+    g.work = g.work > by_lines ? g.work : by_lines;
+    const double mine = cost_of(&g);
+    if (mine < *cost) {
+        *cost = mine;
+        *best = g;
+    }
+}
+
 /* Ways in which what is divided into sets can be worked on: takes over the best so far. */
 static void try_ways(struct arena *a, struct paired *best, double *cost, const struct paired *divided,
                      int warps, bool whole)
@@ -185,8 +272,8 @@ static void try_ways(struct arena *a, struct paired *best, double *cost, const s
             if ((g.in_place && (!whole || !paired_reads_once(&g))) || !choose_teams(a, &g, warps))
                 continue;
             find_work(&g);
-            double mine =
-                cost_of(&g) * (paired_rounds(&g) * g.groups) / g.sets * (g.keeps_weights ? 1 : 1.02);
+            double mine = indices_cost(&g) + cost_of(&g) * (paired_rounds(&g) * g.groups) / g.sets *
+                                                 (g.keeps_weights ? 1 : 1.02);
             if (mine < *cost) {
                 *cost = mine;
                 *best = g;
@@ -218,10 +305,13 @@ const char *paired_plan(struct arena *a, struct schedule *s)
     for (int rule = 0; rule < PAIRED_RULES; rule++)
         for (int i = 0; i < (int)(sizeof warps / sizeof *warps); i++)
             if ((!asked || warps[i] == asked) &&
-                paired_divide(a, &g, rule, device_registers(g.device, warps[i]) - others))
+                paired_divide(a, &g, rule, device_registers(g.device, warps[i]) - others)) {
                 try_ways(a, best, &s->cost, &g, warps[i], whole);
+                try_direct(s, best, &s->cost, &g, whole, warps[i]);
+            }
     if (!best->teams)
         return "rows and weights larger than shared memory";
+    s->cost -= indices_cost(best); /* which others have as well, uncounted */
     paired_layout(a, best);
     s->own = best;
     for (int i = 0; i < best->sets; i++)

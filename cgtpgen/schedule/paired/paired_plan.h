@@ -12,6 +12,10 @@
  *
  * Weights of all items are in shared memory by set, path and channel, and so are their gradients, by thread,
  * until the kernel ends.
+ *
+ * Where a thread holds all of its channel's paths at once and rows are summed at nodes, it may do without
+ * shared memory (direct): it reads and writes rows where they stand, keeps its node's row and sums in
+ * registers from one item of a chunk to the next, and waits for no other thread.
  */
 #ifndef CGTPGEN_PAIRED_PLAN_H
 #define CGTPGEN_PAIRED_PLAN_H
@@ -53,11 +57,12 @@ struct paired {
     struct paired_set *set;
     int kinds;
     struct paired_kind *kind;
-    int warps, groups;     /* of a team; into which these are divided */
-    int items;             /* that a team works on at a time */
+    int warps, groups; /* of a team; into which these are divided */
+    int items;         /* that a team works on at a time; direct: chunks are dealt out to threads instead */
     enum index_kind owner; /* of whose nodes rows are summed, items being in their order; item: of none */
     int teams, blocks;     /* of a block; a multiprocessor must hold */
     bool keeps_weights;    /* shared weights are in shared memory */
+    bool direct;           /* threads read and write rows where they stand; warps are teams of their own */
     bool in_place;         /* results take the place of the rows that were read */
     double bytes, work;    /* per item: moved; instructions of a warp */
     struct layout nodes;   /* sums for a node */
@@ -111,6 +116,10 @@ bool paired_divide(struct arena *, struct paired *, int rule, int words_most);
 /* Why it computes nothing of a demand, or not a path of it; NULL: it may. */
 const char *paired_refuses(const struct target *, const struct demand *);
 const char *paired_refuses_path(const struct target *, const struct demand *, const struct path *);
+
+/* May a thread do without others and without shared memory: with one path set, sums at nodes, of no weights?
+ */
+bool paired_may_be_direct(const struct schedule *, const struct paired *);
 
 /* Decides everything; returns why it cannot be after all, or NULL. */
 const char *paired_plan(struct arena *, struct schedule *);
