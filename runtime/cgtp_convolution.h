@@ -206,20 +206,22 @@ template <typename Stage, int stages> struct cgtp_ring {
         return *(const Stage *)cgtp_pointer(next);
     }
 
-    /* While edge `number` is worked on: starts the copies of a later edge, into the stage that the edge before had. */
-    template <typename Load> CGTP_MEMBER void load_ahead(int number, int count, int lane, Load &load)
+    /* While edge `number` is worked on: starts the copies of a later edge, by each of the functions, into the stage that the edge before had. */
+    template <typename... Load> CGTP_MEMBER void load_ahead(int number, int count, int lane, Load &...load)
     {
-        if (number + stages - 1 < count)
-            load(number + stages - 1, lanes_own(lane), lane);
+        if (number + stages - 1 < count) {
+            Stage &to = lanes_own(lane);
+            (load(number + stages - 1, to, lane), ...);
+        }
         cgtp_copies_commit();
         next = after(next);
     }
 
     /* Both, one after the other. */
-    template <typename Load> CGTP_MEMBER const Stage &turn(int number, int count, int lane, Load &load)
+    template <typename... Load> CGTP_MEMBER const Stage &turn(int number, int count, int lane, Load &...load)
     {
         const Stage &at = wait();
-        load_ahead(number, count, lane, load);
+        load_ahead(number, count, lane, load...);
         return at;
     }
 };

@@ -67,12 +67,13 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
     int blocks;                   /* of so many */
     unsigned *queue;              /* tickets of tiles */
 
-    /* Of path set s. */
+    /* Of path set s; with a queue for each channel block, of that one. */
     template <int sets>
     CGTP_MEMBER cgtp_tile_scheduler(const cgtp_partition<sets> &p, int s, cgtp_tile *tile_, unsigned *counters,
-                                    unsigned *queue_)
+                                    int channel_block)
         : tile(tile_), step(p.warps[s]), long_tiles(p.tiles[s]), rounds(p.rounds[s]), length(p.length[s]),
-          short_length(p.short_length[s]), started(counters + s), blocks(p.first[s + 1] - p.first[s]), queue(queue_)
+          short_length(p.short_length[s]), started(counters + s), blocks(p.first[s + 1] - p.first[s]),
+          queue(counters + p.queue[s] + channel_block)
     {
     }
 

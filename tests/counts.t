@@ -26,7 +26,7 @@ FUNCTION = re.compile(r'^/\* (\(l1, [^\n]*(?:\n \*[^\n]*)*?)\. \*/\n(?:static|CG
                       r'\(([^{;]*)\)\n\{\n(.*?)^\}\n', re.M | re.S)
 CALLED = re.compile(r'((?:^ {12,}/\* \d+: \d+x(?:(?!\*/).)*\*/\n)+) +(\w+)(?:<\w+>)?\(', re.M | re.S)
 PATH = re.compile(r'/\* \d+: (\d+)x((?:(?!\*/).)*)\*/', re.S)
-COUNTED = re.compile(r'(?:const real )?(.*?) (\+?=) (.*)')
+COUNTED = re.compile(r'(?:(?:const )?real )?(.*?) ([+-]?=) (.*)')
 NAMES = ('fma', 'mul', 'add', 'neg')
 
 
@@ -48,17 +48,23 @@ def count_sum(text):
     return count
 
 
-def count_text(text):
-    """Of all constants and assignments in the text; index arithmetic and calls are none of it."""
+def count_text(text, chains):
+    """Of all constants and assignments in the text; index arithmetic and calls are none of it. chains: what is added by += or -=
+    is a term of a sum like others; otherwise it is computed before and added."""
     count = [0, 0, 0, 0]
     for statement in re.split(r'[;{}]', re.sub(r'/\*.*?\*/', '', text, flags=re.S)):
         statement = re.sub(r'\[[^\]]*\]', '', ' '.join(statement.split()))
+        for bracket in re.findall(r'(?<=\* )\([^()]*\)|\([^()]*\)(?= \*)', statement) if chains else ():
+            count = add(count, count_sum(bracket[1:-1]))
+            statement = statement.replace(bracket, 'sum', 1)
         match = COUNTED.fullmatch(statement.replace('CGTP_UNROLL ', ''))
-        if not match or '(' in statement or ')' in statement or statement.startswith('real '):
+        if not match or '(' in statement or ')' in statement:
             continue
         for one in statement.split(', '):
-            count = add(count, count_sum(one.split('= ', 1)[1]))
-        count[2] += statement.count(' += ')
+            name, value = one.split('= ', 1)
+            adds = name[-1] in '+-'
+            count = add(count, count_sum(f'{name[:-2]} + {value}' if adds and chains else value))
+            count[2] += adds and not chains
     return count
 
 
@@ -86,15 +92,16 @@ def check_block(where, comment, text, loop, wrong):
     """The block's printed numbers: (channel, item). The loop over channels begins with `loop`; where there is none,
     only the sum of both can be told."""
     comment = ' '.join(comment.replace('\n *', ' ').split())
+    chains = comment.startswith('(l1, l2) =')  # the code of several paths
     comment = re.sub(r' \* (?=K\d|\{|\d+ (?:fma|mul|add|neg))', ' ', comment)
     channel, item = printed(comment, 'channel'), printed(comment, 'item')
     at = text.find(loop)
     if at >= 0:
         end = text.find('\n    }\n', at)
-        found = count_text(text[at:end if end >= 0 else None]), count_text(text[:at])
+        found = count_text(text[at:end if end >= 0 else None], chains), count_text(text[:at], chains)
         expected = channel, item
     else:
-        found, expected = count_text(text), add(channel, item)
+        found, expected = count_text(text, chains), add(channel, item)
     if found != expected:
         wrong.append('%s: printed %s, in the text %s' % (where, expected, found))
     return channel[:3], item[:3]

@@ -347,6 +347,31 @@ static bool is_first_factor(const struct code_node *n)
     return n->op == CODE_MUL && n->uses == 1;
 }
 
+/* The factors of a sum that nobody else needs, until they are more than so many; SHORT_MOST + 1 where one of
+ * them is such a sum itself. */
+enum { SHORT_MOST = 10 };
+
+static int factors_of(const struct code *c, const bool *named, int operand, bool factor)
+{
+    const struct code_node *n = &c->node[code_number(operand)];
+    if (!operand || is_leaf(n) || n->uses > 1 || named[code_number(operand)] || n->letter == CODE_KEPT)
+        return 1;
+    int factors = n->op == CODE_MUL ? 0 : factor ? SHORT_MOST + 1 : factors_of(c, named, n->c, false);
+    factors += factors_of(c, named, n->a, n->op != CODE_ADD);
+    if (n->op != CODE_ADD && factors <= SHORT_MOST)
+        factors += factors_of(c, named, n->b, true);
+    return factors;
+}
+
+/* May the operand of a product stand in it: another product, first; in the code of several paths, which is
+ * long, also a short sum? */
+static bool stands_in_product(const struct code *c, const bool *named, int operand)
+{
+    const struct code_node *n = &c->node[code_number(operand)];
+    bool sum = (n->op == CODE_ADD || n->op == CODE_FMA) && n->uses == 1 && n->letter != CODE_KEPT;
+    return is_first_factor(n) || (c->matrices && sum && factors_of(c, named, operand, false) <= SHORT_MOST);
+}
+
 bool *code_named(struct arena *a, const struct code *c)
 {
     bool *named = NEW_ARRAY(a, bool, c->nodes + 1);
@@ -360,8 +385,7 @@ bool *code_named(struct arena *a, const struct code *c)
             if (operand[k])
                 named[code_number(operand[k])] |= c->node[code_number(operand[k])].item && !n->item;
         if (n->op != CODE_ADD) {
-            bool first = is_first_factor(&c->node[code_number(n->a)]);
-            bool second = is_first_factor(&c->node[code_number(n->b)]);
+            bool first = stands_in_product(c, named, n->a), second = stands_in_product(c, named, n->b);
             named[code_number(n->a)] |= !first;
             named[code_number(n->b)] |= first || !second;
         }

@@ -81,6 +81,54 @@ static const char *leaf_name(const struct code_printer *p, const struct code_nod
     return arena_printf(p->out->arena, "%sc%d", r->input[n->a].name, n->b);
 }
 
+/* Is it what the output holds already, for a sum that is written there, and for nothing else? */
+static bool is_held(const struct code_printer *p, const struct code_result *r, int value)
+{
+    const struct code_node *n = node_of(p->code, value);
+    return value > 0 && n->op == CODE_LOAD && n->uses == 1 && n->a == p->code->recipe->inputs + r->output &&
+           n->b == r->component;
+}
+
+/* Does the node, a partial sum, add a term to another, which nobody else needs? */
+static bool continues(const struct code *c, const struct code_node *n)
+{
+    if (n->letter != CODE_KEPT || (n->op != CODE_FMA && n->op != CODE_ADD) || n->c < 0)
+        return false;
+    const struct code_node *before = node_of(c, n->c);
+    return before->letter == CODE_KEPT && before->uses == 1 && before->item == n->item;
+}
+
+/* Partial sums that continue each other are one variable, or where the output stands that they begin with and
+ * become. */
+static void find_sums(struct code_printer *p)
+{
+    const struct code *c = p->code;
+    int *begin = NEW_ARRAY(p->out->arena, int, c->nodes + 1), sums = 0;
+    for (int i = 0; i < c->nodes; i++) {
+        const struct code_node *n = &c->node[i];
+        if (!n->uses || n->letter != CODE_KEPT || is_leaf(n))
+            continue;
+        const bool adds = continues(c, n);
+        begin[i] = adds ? begin[code_number(n->c)] : i;
+        p->sum[begin[i]] = adds ? SUM_BEGINS : SUM_ALONE;
+        p->sum[i] = adds ? SUM_ADDS : SUM_ALONE;
+    }
+    for (int i = 0; i < c->results; i++) {
+        const struct code_result *r = &c->result[i];
+        const int last = code_number(r->value), first = begin[last];
+        if (r->value > 0 && p->sum[last] && c->node[last].uses == 1 && !r->adds &&
+            c->node[first].op != CODE_MUL && is_held(p, r, c->node[first].c)) {
+            p->sum[first] = SUM_ADDS;
+            p->name[first] = p->place(p->context, c->recipe->inputs + r->output, r->component);
+        }
+    }
+    for (int i = 0; i < c->nodes; i++)
+        if (p->sum[i] && begin[i] != i)
+            p->name[i] = p->name[begin[i]];
+        else if (p->sum[i] && !p->name[i])
+            p->name[i] = arena_printf(p->out->arena, "%c%d", CODE_KEPT, sums++);
+}
+
 void code_printer_begin(struct code_printer *p)
 {
     if (p->mutation)
@@ -89,8 +137,10 @@ void code_printer_begin(struct code_printer *p)
     const bool *named = code_named(p->out->arena, c);
     int passing = 0;
     p->name = NEW_ARRAY(p->out->arena, const char *, c->nodes + 1);
+    p->sum = NEW_ARRAY(p->out->arena, char, c->nodes + 1);
+    find_sums(p);
     for (int i = 0; i < c->nodes; i++)
-        if (c->node[i].uses)
+        if (c->node[i].uses && !p->sum[i])
             p->name[i] = is_leaf(&c->node[i]) ? leaf_name(p, &c->node[i])
                          : named[i]           ? local_name(p, &c->node[i], &passing)
                                               : NULL;
@@ -105,11 +155,21 @@ struct sum {
     size_t width, line; /* of lines; where the current one began */
 };
 
-/* What stands together on one line: `const real a = .., b = ..;`, `x[0] = .., x[1] = ..;`. */
+/* What stands together on one line: `const real a = .., b = ..;`, `real k0 = ..;`, `x[0] = .., k0 += ..;`. */
+enum together { CONSTANTS, VARIABLES, ASSIGNMENTS };
+static const char *const first_words[] = {"const real ", "real ", ""};
+
+/* In the code of several paths, which has variables, values are declared with them: so its lines are fewer.
+ */
+static enum together together_of(const struct code_printer *p, int number)
+{
+    return p->code->matrices || p->sum[number] == SUM_BEGINS ? VARIABLES : CONSTANTS;
+}
+
 struct declarations {
     const struct code_printer *p;
     struct text line;       /* without an indent; empty: none */
-    bool results;           /* what stands there, or constants */
+    enum together together; /* what stands there */
     struct text one, lines; /* an assignment in one line, in several */
 };
 
@@ -139,19 +199,25 @@ static void add_term(struct sum *s, bool negative, const char *term)
 }
 
 static const char *product(const struct code_printer *p, const struct code_node *n, int *sign);
+static void print_value(const struct code_printer *p, struct sum *s, int value, int sign);
 
 static const char *factor(const struct code_printer *p, int value, int *sign)
 {
     if (value < 0)
         *sign = -*sign;
     const char *name = p->name[code_number(value)];
-    return name ? name : product(p, node_of(p->code, value), sign);
+    if (name || node_of(p->code, value)->op == CODE_MUL)
+        return name ? name : product(p, node_of(p->code, value), sign);
+    struct text terms = {.arena = p->out->arena};
+    struct sum s = {.out = &terms, .width = SIZE_MAX};
+    print_value(p, &s, code_number(value) + 1, 1);
+    return arena_printf(p->out->arena, "(%s)", text_string(&terms) + 1);
 }
 
-/* a * b of a node; a factor without a name, itself a product, comes first. */
+/* a * b of a node; a factor without a name that is itself a product comes first. */
 static const char *product(const struct code_printer *p, const struct code_node *n, int *sign)
 {
-    bool swap = !p->name[code_number(n->b)];
+    bool swap = !p->name[code_number(n->b)] && node_of(p->code, n->b)->op == CODE_MUL;
     const char *first = factor(p, swap ? n->b : n->a, sign);
     const char *second = factor(p, swap ? n->a : n->b, sign);
     size_t n1 = strlen(first), n2 = strlen(second) + 1;
@@ -187,14 +253,14 @@ static void flush(struct declarations *d)
 }
 
 /* Adds `name = value` to the line, or begins another. */
-static void declare(struct declarations *d, bool results, const char *words, const char *declaration)
+static void declare(struct declarations *d, enum together together, const char *declaration)
 {
-    if (d->line.n &&
-        (results != d->results || (size_t)d->p->indent + d->line.n + strlen(declaration) + 3 > (size_t)WIDTH))
+    if (d->line.n && (together != d->together ||
+                      (size_t)d->p->indent + d->line.n + strlen(declaration) + 3 > (size_t)WIDTH))
         flush(d);
-    text_puts(&d->line, d->line.n ? ", " : words);
+    text_puts(&d->line, d->line.n ? ", " : first_words[together]);
     text_puts(&d->line, declaration);
-    d->results = results;
+    d->together = together;
 }
 
 /* What is assigned: a variable or where a result stands, and the words before and after. */
@@ -219,8 +285,8 @@ static void print_assignment(const struct code_printer *p, struct text *out, siz
 }
 
 /* The same on lines of its own, the last of which others may share. */
-static void print_wrapped(struct declarations *d, bool results, struct target_words words, int value,
-                          bool whole)
+static void print_wrapped(struct declarations *d, enum together together, struct target_words words,
+                          int value, bool whole)
 {
     const struct code_printer *p = d->p;
     struct text *lines = emptied(&d->lines);
@@ -230,7 +296,23 @@ static void print_wrapped(struct declarations *d, bool results, struct target_wo
     const char *broken = strrchr(text_string(lines), '\n'), *last = broken ? broken + 1 : lines->s;
     text_put(p->out, lines->s, (size_t)(last - lines->s));
     text_puts(&d->line, last + p->indent);
-    d->results = results;
+    d->together = together;
+}
+
+/* name += a * b, of a sum's last term */
+static void print_term(struct declarations *d, const char *name, const struct code_node *n)
+{
+    struct text *one = emptied(&d->one);
+    int sign = 1;
+    const char *term = n->op == CODE_ADD ? factor(d->p, n->a, &sign) : product(d->p, n, &sign);
+    text_puts(one, name);
+    text_puts(one, sign < 0 ? " -=" : " +=");
+    if (one->n + strlen(term) + 2 + (size_t)d->p->indent > (size_t)WIDTH) {
+        text_puts(one, "\n");
+        text_spaces(one, d->p->indent + 3);
+    }
+    text_printf(one, " %s", term);
+    declare(d, ASSIGNMENTS, text_string(one));
 }
 
 /* In one line with those before, or in lines of its own. */
@@ -240,12 +322,20 @@ static void print_result(struct declarations *d, const struct code_result *r)
     struct text *one = emptied(&d->one);
     const char *place = p->place(p->context, p->code->recipe->inputs + r->output, r->component);
     const struct target_words words = {"", place, r->adds ? " +=" : " ="};
-    print_assignment(p, one, SIZE_MAX, words, r->value, false);
-    if (one->n + (size_t)p->indent < (size_t)WIDTH) {
-        declare(d, true, "", text_string(one));
+    const struct code_node *n = node_of(p->code, r->value);
+    if (p->sum[code_number(r->value)] && strcmp(p->name[code_number(r->value)], place) == 0)
+        return;
+    if (p->code->matrices && r->value > 0 && !p->name[code_number(r->value)] && n->op != CODE_MUL &&
+        is_held(p, r, n->c)) {
+        print_term(d, place, n);
         return;
     }
-    print_wrapped(d, true, words, r->value, false);
+    print_assignment(p, one, SIZE_MAX, words, r->value, false);
+    if (one->n + (size_t)p->indent < (size_t)WIDTH) {
+        declare(d, ASSIGNMENTS, text_string(one));
+        return;
+    }
+    print_wrapped(d, ASSIGNMENTS, words, r->value, false);
 }
 
 /* The nodes that load what is the same for all channels, or what is not; returns their number. */
@@ -296,7 +386,7 @@ static void print_loads(struct declarations *d, bool item)
         for (int in = 0; in < r->inputs; in++) {
             int n = (r->input[in].role == ROLE_W) == weights ? loaded(p, in, loads, load, node) : 0;
             for (int i = 0; i < n; i++)
-                declare(d, false, "const real ", load_of(d, node[i]));
+                declare(d, together_of(p, node[i]), load_of(d, node[i]));
         }
 }
 
@@ -306,14 +396,19 @@ static void print_named(struct declarations *d, int number, bool item)
     const struct code_node *n = &p->code->node[number];
     if (!p->name[number] || is_leaf(n) || n->item != item)
         return;
-    struct text *one = emptied(&d->one);
-    print_assignment(p, one, SIZE_MAX, (struct target_words){"", p->name[number], " ="}, number + 1, true);
-    size_t room = (size_t)WIDTH - (size_t)p->indent - strlen("const real ;");
-    if (one->n <= room) {
-        declare(d, false, "const real ", text_string(one));
+    if (p->sum[number] == SUM_ADDS) {
+        print_term(d, p->name[number], n);
         return;
     }
-    print_wrapped(d, false, (struct target_words){"const real ", p->name[number], " ="}, number + 1, true);
+    const enum together together = together_of(p, number);
+    struct text *one = emptied(&d->one);
+    print_assignment(p, one, SIZE_MAX, (struct target_words){"", p->name[number], " ="}, number + 1, true);
+    if (one->n + strlen(first_words[together]) + 1 + (size_t)p->indent <= (size_t)WIDTH) {
+        declare(d, together, text_string(one));
+        return;
+    }
+    print_wrapped(d, together, (struct target_words){first_words[together], p->name[number], " ="},
+                  number + 1, true);
 }
 
 void code_print_item(const struct code_printer *p)

@@ -27,6 +27,9 @@ const char *constant_name(struct constants *, struct surd);
 /* Their definitions; qualifier: "static const". */
 void constants_print(struct text *, const struct constants *, const struct plan *, const char *qualifier);
 
+/* Partial sums are all of a sum, the beginning of a variable, or a term that is added to it. */
+enum { SUM_ALONE = 1, SUM_BEGINS, SUM_ADDS };
+
 struct code_printer {
     struct text *out;
     const struct code *code;
@@ -40,6 +43,7 @@ struct code_printer {
         *in_place; /* [recipe inputs]: used where they stand, not through a local constant; NULL: none */
     /* set by code_printer_begin: */
     const char **name; /* [nodes]; NULL: it stands where it is used */
+    char *sum;         /* [nodes]: what a partial sum that is computed for itself is, below; 0: it is none */
 };
 
 /* Gives names to what needs them; gets wrong what the mutation wants. */

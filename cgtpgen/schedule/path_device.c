@@ -165,7 +165,8 @@ void device_path_comment(const struct device_path *c)
     struct text words = {.arena = w->arena};
     const struct matrix *m = c->matrix;
     source_path_line(&words, w->plan, c->path);
-    text_printf(&words, "; a C = form");
+    if (!c->code->matrices)
+        text_printf(&words, "; a C = form");
     bool ones = true;
     for (int k = 0; k < m->columns && m->column; k++)
         ones &= surd_is_one(m->column[k]);

@@ -138,6 +138,37 @@ static const char *figure_text(struct arena *a, const struct figure *f)
     }
 }
 
+/* Do two records differ in their lists alone? */
+static bool are_alike(struct arena *a, const struct report *r, const struct report *q)
+{
+    bool alike = r->n == q->n;
+    for (int i = 0; i < r->n && alike; i++) {
+        const char *one = figure_text(a, &r->figure[i]), *other = figure_text(a, &q->figure[i]);
+        alike = r->figure[i].kind == FIGURE_LIST || (one && other ? strcmp(one, other) == 0 : one == other);
+    }
+    return alike;
+}
+
+/* The records of a list; of one that differs in its lists alone from the last that was printed whole, these.
+ */
+static void records_text(struct text *out, int indent, const struct figure *f)
+{
+    for (int k = 0, whole = 0; k < f->n; k++) {
+        const struct report *r = f->record[k];
+        text_printf(out, "%*s%s %d:\n", indent, "", f->word, k);
+        if (k == 0 || !are_alike(out->arena, r, f->record[whole])) {
+            report_text(out, indent + 2, r);
+            whole = k;
+            continue;
+        }
+        text_printf(out, "%*s", indent + 2, "");
+        for (int i = 0; i < r->n; i++)
+            if (r->figure[i].kind == FIGURE_LIST)
+                text_printf(out, "%s, ", figure_text(out->arena, &r->figure[i]));
+        text_printf(out, "all else as %s %d\n", f->word, whole);
+    }
+}
+
 void report_text(struct text *out, int indent, const struct report *r)
 {
     size_t begin = out->n;
@@ -159,10 +190,8 @@ void report_text(struct text *out, int indent, const struct report *r)
     if (shown)
         text_printf(out, "\n");
     for (int i = 0; i < r->n; i++)
-        for (int k = 0; r->figure[i].kind == FIGURE_RECORDS && k < r->figure[i].n; k++) {
-            text_printf(out, "%*s%s %d:\n", indent, "", r->figure[i].word, k);
-            report_text(out, indent + 2, r->figure[i].record[k]);
-        }
+        if (r->figure[i].kind == FIGURE_RECORDS)
+            records_text(out, indent, &r->figure[i]);
 }
 
 /* ---- JSON ---- */

@@ -66,7 +66,8 @@ struct report *report_record(struct report *, const char *name, const char *one)
 /* A figure's name, as words. */
 const char *figure_name(struct arena *, const struct figure *);
 
-/* "stages 3, warps per block 4", in lines of at most 100 columns; records in lines of their own below. */
+/* "stages 3, warps per block 4", in lines of at most 100 columns; records in lines of their own below, where
+ * one like another but for its lists says so. */
 void report_text(struct text *, int indent, const struct report *);
 
 /* "stages": 3, "warps_per_block": 4: without the braces around. */

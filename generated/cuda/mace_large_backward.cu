@@ -32,7 +32,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 17 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 18 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -533,7 +533,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
     cgtp_ring<stage_0, 3> ring(own.ring);
     int done = 0; /* edges of the tile */
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring): of its own rows, of its
-     * sender's, of both. */
+     * sender's. */
     auto load_item = [&](int edge, stage_0 &to, int lane) {
         const cgtp_lanes_rows<16, false> y_base(l.y_, first, 16, lane);
         const real *const w_base = cgtp_lanes_weights<set_0_w, false>(l.w_, first, 2176, channel_block, lane);
@@ -544,10 +544,6 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
         const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
         cgtp_copy_segments<set_0_x>(x_base.nth(sender, 1152), lane, keep, to.x_s0, to.x_s1, to.x_s2);
-    };
-    auto load = [&](int edge, stage_0 &to, int lane) {
-        load_sender(edge, to, lane);
-        load_item(edge, to, lane);
     };
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
@@ -627,7 +623,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 put_x(done - 1);
                 cgtp_sync_warp(); /* its stage and the buffer are free */
             }
-            ring.load_ahead(done, count, lane, load);
+            ring.load_ahead(done, count, lane, load_sender, load_item);
             /* 13: 128x0e * 1x3o -> 128x3o, uvu, a = sqrt(7); a C = form */
             uvu_0_3_3(x_s0, y_ + 9, at.w_p13 + lane * 2, gz_ + 98, gx_s0, gy_ + 9,
                 cgtp_outgoing<2>(gw_out + 1664));
@@ -672,9 +668,8 @@ CGTP_KERNEL(128, 2) backward_convolution(const launch l, const cgtp_partition<1>
     const int warp = cgtp_block_order(l.counters_backward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     warp_0 &own = block.warp[cgtp_warp()];
-    unsigned *const queue = l.counters_backward_convolution + partition.queue[0];
     const cgtp_tile_scheduler<nodes, 2, false> tiles(partition, 0, &own.tile, l.counters_backward_convolution,
-        queue);
+        0);
     cgtp_ahead<int32_t> senders;
     for (int t = tiles.start(l.graph, warp / 2, block.broadcast + cgtp_warp() / 2); t >= 0;
         t = tiles.next(l.graph, block.broadcast + cgtp_warp() / 2))

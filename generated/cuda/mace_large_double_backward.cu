@@ -33,7 +33,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 17 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 18 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -668,7 +668,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     const real *const cw_base = cgtp_lanes_weights<set_0_w, true>(l.cw_, first, 2176, channel_block, lane);
     real *const d_w_base = cgtp_opaque_global(l.d_w_ + first * 2176 + channel_block * 32 + lane);
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring): of its own rows, of its
-     * sender's, of both. */
+     * sender's. */
     auto load_item = [&](int edge, stage_0 &to, int lane) {
         cgtp_copy_lanes_row(to.y_, y_base.nth(edge, 16), lane, stream);
         cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row(w_base, edge, 2176), lane, stream);
@@ -679,10 +679,6 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
         cgtp_copy_segments<set_0_x>(x_base.nth(sender, 1152), lane, keep, to.x_s0, to.x_s1, to.x_s2);
         cgtp_copy_segments<set_0_x>(ax_base.nth(sender, 1152), lane, keep, to.ax_s0, to.ax_s1, to.ax_s2);
-    };
-    auto load = [&](int edge, stage_0 &to, int lane) {
-        load_sender(edge, to, lane);
-        load_item(edge, to, lane);
     };
     /* Sums what the group's warps have of `items` edges from number `begin` of the tile on. */
     auto reduce = [&](int begin, int items) {
@@ -751,7 +747,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             /* 2: 128x2e * 1x2e -> 128x0e, uvu, a = 1; a C = form * {K1_5} */
             uvu_2_2_0(x_s2, y_ + 4, at.w_p2[lane], cgtp_kept<1>(own.gz_ + 43 * CGTP_LANES, lane), ax_s2,
                 by_ + 4, at.cw_p2[lane], d_gz_ + 43, d_x_s2, d_y_ + 4, cgtp_outgoing<1>(d_w_out + 256));
-            ring.load_ahead(done, count, lane, load);
+            ring.load_ahead(done, count, lane, load_sender, load_item);
             /* 12: 128x2e * 1x2e -> 128x2e, uvu, a = sqrt(5); a C = form * {K2_7, K3_14, K2_7, K3_14, K2_7} */
             uvu_2_2_2(x_s2, y_ + 4, at.w_p12[lane], cgtp_kept<5>(own.gz_ + 44 * CGTP_LANES, lane), ax_s2,
                 by_ + 4, at.cw_p12[lane], d_gz_ + 44, d_x_s2, d_y_ + 4, cgtp_outgoing<1>(d_w_out + 1536));
@@ -808,9 +804,8 @@ CGTP_KERNEL(128, 2) double_backward_convolution(const launch l, const cgtp_parti
     const int warp = cgtp_block_order(l.counters_double_backward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     warp_0 &own = block.warp[cgtp_warp()];
-    unsigned *const queue = l.counters_double_backward_convolution + partition.queue[0];
     const cgtp_tile_scheduler<nodes, 4, true> tiles(partition, 0, &own.tile,
-        l.counters_double_backward_convolution, queue);
+        l.counters_double_backward_convolution, 0);
     cgtp_ahead<int32_t> senders;
     for (int t = tiles.start(l.graph, warp / 4, block.broadcast + cgtp_warp() / 4); t >= 0;
         t = tiles.next(l.graph, block.broadcast + cgtp_warp() / 4))

@@ -31,7 +31,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 17 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 18 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -172,7 +172,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
     const real *const w_base = cgtp_lanes_weights<set_0_w, true>(l.w_, first, 320, channel_block, lane);
     real *const gw_base = cgtp_opaque_global(l.gw_ + first * 320 + lane);
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring): of its own rows, of its
-     * sender's, of both. */
+     * sender's. */
     auto load_item = [&](int edge, stage_0 &to, int lane) {
         cgtp_copy_lanes_row(to.y_, y_base.nth(edge, 4), lane, stream);
         cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row(w_base, edge, 320), lane, stream);
@@ -180,10 +180,6 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
     auto load_sender = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
         cgtp_copy_segments<set_0_x>(x_base.nth(sender, 256), lane, keep, to.x_s0, to.x_s1, to.x_s2, to.x_s3);
-    };
-    auto load = [&](int edge, stage_0 &to, int lane) {
-        load_sender(edge, to, lane);
-        load_item(edge, to, lane);
     };
     /* Brings gradients of x from the staging buffer to their rows. */
     auto put_x = [&](int number) {
@@ -235,7 +231,7 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
                 put_x(done - 1);
                 cgtp_sync_warp(); /* its stage and the buffer are free */
             }
-            ring.load_ahead(done, count, lane, load);
+            ring.load_ahead(done, count, lane, load_sender, load_item);
             /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form * {K1_2 x3} */
             uvu_1_1_1(x_s2, y_ + 1, at.w_p6[lane], gz_ + 15, gx_s2, gy_ + 1, cgtp_outgoing<1>(gw_out + 192));
             /* 8: 32x1e * 1x1o -> 32x0o, uvu, a = 1; a C = form * {K1_3} */
@@ -267,9 +263,8 @@ CGTP_KERNEL(128, 4) backward_convolution(const launch l, const cgtp_partition<1>
     const int warp = cgtp_block_order(l.counters_backward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     warp_0 &own = block.warp[cgtp_warp()];
-    unsigned *const queue = l.counters_backward_convolution + partition.queue[0];
     const cgtp_tile_scheduler<nodes, 0, false> tiles(partition, 0, &own.tile, l.counters_backward_convolution,
-        queue);
+        0);
     cgtp_ahead<int32_t> senders;
     for (int t = tiles.start(l.graph, warp, NULL); t >= 0; t = tiles.next(l.graph, NULL))
         backward_convolution_0(l, tiles, t, 0, own, senders, stream, keep);

@@ -32,7 +32,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 17 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 18 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -204,7 +204,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     const real *const cw_base = cgtp_lanes_weights<set_0_w, true>(l.cw_, first, 320, channel_block, lane);
     real *const d_w_base = cgtp_opaque_global(l.d_w_ + first * 320 + lane);
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring): of its own rows, of its
-     * sender's, of both. */
+     * sender's. */
     auto load_item = [&](int edge, stage_0 &to, int lane) {
         cgtp_copy_lanes_row(to.y_, y_base.nth(edge, 4), lane, stream);
         cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row(w_base, edge, 320), lane, stream);
@@ -216,10 +216,6 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         cgtp_copy_segments<set_0_x>(x_base.nth(sender, 256), lane, keep, to.x_s0, to.x_s1, to.x_s2, to.x_s3);
         cgtp_copy_segments<set_0_x>(ax_base.nth(sender, 256), lane, keep, to.ax_s0, to.ax_s1, to.ax_s2,
             to.ax_s3);
-    };
-    auto load = [&](int edge, stage_0 &to, int lane) {
-        load_sender(edge, to, lane);
-        load_item(edge, to, lane);
     };
     ring.begin(count, load_item);
     tiles.resolve(graph, prologue);
@@ -269,7 +265,7 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
             /* 5: 32x1o * 1x1o -> 32x0e, uvu, a = 1; a C = form * {K1_3} */
             uvu_1_1_0(x_s2, y_ + 1, at.w_p5[lane], gz_ + 14, ax_s2, by_ + 1, at.cw_p5[lane], d_gz_ + 14,
                 d_x_s2, d_y_ + 1, cgtp_outgoing<1>(d_w_out + 160));
-            ring.load_ahead(done, count, lane, load);
+            ring.load_ahead(done, count, lane, load_sender, load_item);
             /* 6: 32x1o * 1x1o -> 32x1e, uvu, a = sqrt(3); a C = form * {K1_2 x3} */
             uvu_1_1_1(x_s2, y_ + 1, at.w_p6[lane], gz_ + 15, ax_s2, by_ + 1, at.cw_p6[lane], d_gz_ + 15,
                 d_x_s2, d_y_ + 1, cgtp_outgoing<1>(d_w_out + 192));
@@ -313,9 +309,8 @@ CGTP_KERNEL(128, 3) double_backward_convolution(const launch l, const cgtp_parti
     const int warp = cgtp_block_order(l.counters_double_backward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     warp_0 &own = block.warp[cgtp_warp()];
-    unsigned *const queue = l.counters_double_backward_convolution + partition.queue[0];
     const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile,
-        l.counters_double_backward_convolution, queue);
+        l.counters_double_backward_convolution, 0);
     cgtp_ahead<int32_t> senders;
     for (int t = tiles.start(l.graph, warp, NULL); t >= 0; t = tiles.next(l.graph, NULL))
         double_backward_convolution_0(l, tiles, t, 0, own, partition.partial_row[0], senders, stream, keep);

@@ -29,7 +29,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 17 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 18 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -154,7 +154,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
     const cgtp_lanes_rows<4, true> y_base(l.y_, first, 4, lane);
     const real *const w_base = cgtp_lanes_weights<set_0_w, true>(l.w_, first, 320, channel_block, lane);
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring): of its own rows, of its
-     * sender's, of both. */
+     * sender's. */
     auto load_item = [&](int edge, stage_0 &to, int lane) {
         cgtp_copy_lanes_row(to.y_, y_base.nth(edge, 4), lane, stream);
         cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row(w_base, edge, 320), lane, stream);
@@ -162,10 +162,6 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
     auto load_sender = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);
         cgtp_copy_segments<set_0_x>(x_base.nth(sender, 256), lane, keep, to.x_s0, to.x_s1, to.x_s2, to.x_s3);
-    };
-    auto load = [&](int edge, stage_0 &to, int lane) {
-        load_sender(edge, to, lane);
-        load_item(edge, to, lane);
     };
     ring.begin(count, load_item);
     tiles.resolve(graph, prologue);
@@ -181,7 +177,7 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
         real z_[22] = {0};
         CGTP_LOOP
         for (; done < end; done++) {
-            const stage_0 &at = ring.turn(done, count, lane, load);
+            const stage_0 &at = ring.turn(done, count, lane, load_sender, load_item);
             real x_s0[1], x_s1[1], x_s2[3], x_s3[3], y_[4];
             cgtp_load_lanes(lane, x_s0, at.x_s0, x_s1, at.x_s1, x_s2, at.x_s2, x_s3, at.x_s3);
             cgtp_load_row<4>(y_, at.y_);
@@ -231,9 +227,8 @@ CGTP_KERNEL(128, 4) forward_convolution(const launch l, const cgtp_partition<1> 
     const int warp = cgtp_block_order(l.counters_forward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     warp_0 &own = block.warp[cgtp_warp()];
-    unsigned *const queue = l.counters_forward_convolution + partition.queue[0];
     const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile, l.counters_forward_convolution,
-        queue);
+        0);
     cgtp_ahead<int32_t> senders;
     for (int t = tiles.start(l.graph, warp, NULL); t >= 0; t = tiles.next(l.graph, NULL))
         forward_convolution_0(l, tiles, t, 0, own, partition.partial_row[0], senders, stream, keep);

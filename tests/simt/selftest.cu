@@ -481,8 +481,7 @@ CGTP_DEVICE void take_tiles(const cgtp_partition<SETS> &partition, unsigned *cou
 {
     cgtp_graph graph = {};
     graph.items = TILE_ITEMS;
-    unsigned *const queue = counters + partition.queue[own_set] + channel_block;
-    const cgtp_tile_scheduler<0, 0, waits> tiles(partition, own_set, tile, counters, queue);
+    const cgtp_tile_scheduler<0, 0, waits> tiles(partition, own_set, tile, counters, channel_block);
     for (int t = tiles.start(graph, own, NULL); t >= 0; t = tiles.next(graph, NULL)) {
         const int64_t first = tiles.first_edge(TILE_ITEMS, t), end = tiles.first_edge(TILE_ITEMS, t + 1);
         for (int64_t i = first + cgtp_lane(); i < end; i += CGTP_LANES)

@@ -155,8 +155,9 @@ static void emit_load_item(struct conv *c)
 void conv_load(struct conv *c)
 {
     const bool senders = conv_needs_senders(c->w);
-    line(c->o, "/* Starts the copies of an edge of the tile into a stage (see cgtp_ring)%s. */",
-         senders ? ": of its own rows, of its sender's, of both" : "");
+    if (c->number == 0)
+        line(c->o, "/* Starts the copies of an edge of the tile into a stage (see cgtp_ring)%s. */",
+             senders ? ": of its own rows, of its sender's" : "");
     emit_load_head(c, senders ? "load_item" : "load");
     if (!c->s->keeps_rows)
         emit_item_rows_in(c);
@@ -169,10 +170,12 @@ void conv_load(struct conv *c)
         emit_sender_rows_in(c);
     emit_load_sender(c);
     line(c->o, "};");
-    emit_load_head(c, "load");
-    line(c->o, "load_sender(edge, to, lane);");
-    line(c->o, "load_item(edge, to, lane);");
-    line(c->o, "};");
+}
+
+/* The functions that start an edge's copies. */
+static const char *loads(const struct conv *c)
+{
+    return conv_needs_senders(c->w) ? "load_sender, load_item" : "load";
 }
 
 /* ---- outputs of slot y ---- */
@@ -315,7 +318,8 @@ void conv_put_x(struct conv *c)
 {
     if (!puts_x_later(c))
         return;
-    line(c->o, "/* Brings gradients of x from the staging buffer to their rows. */");
+    if (c->number == 0)
+        line(c->o, "/* Brings gradients of x from the staging buffer to their rows. */");
     if (own(c->w)->edge_buffer)
         line(c->o, "auto put_x = [&](int number) {");
     else
@@ -454,7 +458,7 @@ static void emit_middle(struct conv *c)
         line(c->o, "cgtp_sync_warp(); /* its stage and the buffer are free */");
         line(c->o, "}");
     }
-    line(c->o, "ring.load_ahead(done, count, lane, load);");
+    line(c->o, "ring.load_ahead(done, count, lane, %s);", loads(c));
 }
 
 void conv_edges(struct conv *c)
@@ -464,7 +468,10 @@ void conv_edges(struct conv *c)
     line(c->o, "CGTP_LOOP");
     line(c->o, "for (; done < end; done++) {");
     const bool later = loads_later(c);
-    line(c->o, "const stage_%d &at = ring.%s;", c->label, later ? "wait()" : "turn(done, count, lane, load)");
+    if (later)
+        line(c->o, "const stage_%d &at = ring.wait();", c->label);
+    else
+        line(c->o, "const stage_%d &at = ring.turn(done, count, lane, %s);", c->label, loads(c));
     if (!own(w)->orders && own(w)->a_outputs && !own(w)->reduces)
         line(c->o, "const int64_t edge = first + done;");
     emit_w_outputs(c);

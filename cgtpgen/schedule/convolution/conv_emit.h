@@ -89,9 +89,9 @@ const char *conv_in_stage(const struct conv *, int input, int number);
 /* The set's path number i, for its function and its call. */
 struct device_path conv_path(const struct conv *, int i);
 
-/* Statements that move the arrays of the launch `at` from where the set has its parts of them to where
+/* Assignments that move the arrays of the launch `at` from where the set has its parts of them to where
  * `other` has, which is like it. */
-void conv_move(const struct conv *, const struct conv *other);
+const char *conv_move(const struct conv *, const struct conv *other);
 
 /* The loop over the edges of a receiver; what is left to do after the last edge of a tile. */
 void conv_edges(struct conv *);

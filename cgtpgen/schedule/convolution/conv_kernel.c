@@ -4,6 +4,7 @@
  */
 #include "schedule/convolution/conv_emit.h"
 #include "schedule/path.h"
+#include "schedule/report.h"
 
 #include <string.h>
 
@@ -125,22 +126,14 @@ static void emit_w_table(struct conv *c)
                arena_printf(c->w->arena, "static constexpr int64_t offset[] = {%s};", text_string(&list)));
 }
 
-static const char *path_numbers(const struct conv *c)
-{
-    struct text list = {.arena = c->w->arena};
-    for (int i = 0; i < c->s->paths; i++)
-        text_printf(&list, "%s%d", i ? ", " : "", c->s->path[i]);
-    return text_string(&list);
-}
-
 void conv_tables(struct conv *c)
 {
     struct source *w = c->w;
     const struct convolution *g = own(w);
     int n[SLOT_COUNT], *number = NEW_ARRAY(w->arena, int, w->form->inputs + w->form->outputs + 1);
-    line(c->o, "/* Path set %d: %s, %s per lane, %s; where its parts are in rows. */", c->number,
-         plural(w->arena, c->s->paths, "path"), plural(w->arena, c->s->channels, "channel"),
-         plural(w->arena, c->s->channel_blocks, "channel block"));
+    line(c->o, "/* Path set %d: %s, %s per lane, %s%s. */", c->number, plural(w->arena, c->s->paths, "path"),
+         plural(w->arena, c->s->channels, "channel"), plural(w->arena, c->s->channel_blocks, "channel block"),
+         c->number ? "" : "; where its parts are in rows");
     line(c->o, "struct set_%d { static constexpr int channels = %d, blocks = %d; };", c->label,
          c->s->channels, c->s->channel_blocks);
     for (int s = 0; s < SLOT_COUNT; s++)
@@ -155,7 +148,8 @@ void conv_tables(struct conv *c)
         emit_z_table(c, has_factors(c));
     for (int i = 1; i < c->alike; i++) {
         struct conv other = conv_of_set(c, c->number + i);
-        line(c->o, "/* Path set %d is like it; its paths are %s. */", other.number, path_numbers(&other));
+        line(c->o, "/* Path set %d is like it; its paths are %s. */", other.number,
+             report_ranges(w->arena, other.s->paths, other.s->path));
         line(c->o, "struct set_%d : set_%d {};", other.label, c->label);
         if (n[SLOT_G] || g->g_outputs)
             emit_z_table(&other, false);
@@ -292,8 +286,11 @@ static void emit_set_head(struct conv *c)
 {
     const struct convolution *g = own(c->w);
     const char *ahead = arena_printf(c->w->arena, "cgtp_ahead<%s> &", index_type(c->w));
-    line(c->o, "/* Path set %d: the edges of tile `number`, for one channel block.%s */", c->number,
-         g->hands_over ? " partial_row: the set's first." : "");
+    if (c->number)
+        line(c->o, "/* Path set %d: the same. */", c->number);
+    else
+        line(c->o, "/* Path set 0: the edges of tile `number`, for one channel block.%s */",
+             g->hands_over ? " partial_row: the set's first." : "");
     line(c->o, "template <int nodes>");
     line(c->o,
          "CGTP_DEVICE void %s_%d(const launch &l, const cgtp_tile_scheduler<nodes, %d, %s> &tiles, int "
@@ -366,12 +363,15 @@ static void emit_set(struct conv *c)
  */
 static void emit_moved_launch(struct conv *c)
 {
-    line(c->o, "launch at = l; /* with arrays that begin where the set has its parts */");
+    line(c->o, "launch at = l;%s",
+         c->number ? "" : " /* with arrays that begin where the set has its parts */");
     for (int i = 1; i < c->alike; i++) {
         const struct conv other = conv_of_set(c, c->number + i);
-        line(c->o, "if (which == %d) {", i);
-        conv_move(c, &other);
-        line(c->o, "}");
+        const char *moves = conv_move(c, &other);
+        if (!*moves)
+            continue;
+        line(c->o, "if (which == %d)", i);
+        line(c->o, "%s;", moves);
     }
 }
 
@@ -393,11 +393,10 @@ static void emit_block_of_set(struct conv *c)
         emit_moved_launch(c);
     }
     line(o, "warp_%d &own = block.warp[cgtp_warp()]%s;", c->label, member);
-    line(o, "unsigned *const queue = l.counters_%s + partition.queue[%s]%s%s;", g->name, set,
-         g->reduces || blocks == 1 ? "" : " + ", g->reduces || blocks == 1 ? "" : channel_block);
     const char *slot = g->reduces ? arena_printf(w->arena, "block.broadcast + %s", own_group) : "NULL";
-    line(o, "const cgtp_tile_scheduler<nodes, %d, %s> tiles(partition, %s, &own.tile, l.counters_%s, queue);",
-         g->reduces ? blocks : 0, g->hands_over ? "true" : "false", set, g->name);
+    line(o, "const cgtp_tile_scheduler<nodes, %d, %s> tiles(partition, %s, &own.tile, l.counters_%s, %s);",
+         g->reduces ? blocks : 0, g->hands_over ? "true" : "false", set, g->name,
+         g->reduces ? "0" : channel_block);
     const char *name[2];
     for (int i = 0, n = numbers_ahead(c, name); i < n; i++)
         line(o, "cgtp_ahead<%s> %s;", index_type(w), name[i]);
@@ -481,16 +480,24 @@ static void emit_kernel(struct conv *first)
     blank(o);
 }
 
+/* The layout; what it is is said of the first path set's. */
+static void emit_layout_of_set(struct out *o, struct layout l, int set)
+{
+    if (set)
+        l.note = NULL;
+    layout_print(o, &l);
+}
+
 static void emit_layouts(struct out *o, const struct convolution *g)
 {
     for (int i = 0; i < g->sets; i++) {
         const struct path_set *s = &g->set[i];
         if (s->like != i)
             continue;
-        layout_print(o, &s->stage);
-        layout_print(o, &s->warp);
+        emit_layout_of_set(o, s->stage, i);
+        emit_layout_of_set(o, s->warp, i);
         if (g->reduces && (i == 0 || !g->one_reduce))
-            layout_print(o, &s->reduce);
+            emit_layout_of_set(o, s->reduce, i);
     }
     if (g->sets > 1) {
         layout_print(o, g->warp);

@@ -114,27 +114,30 @@ static int64_t distance(const struct conv *c, const struct conv *other, const st
     return o->block[path_there[0]].offset - o->block[path[0]].offset;
 }
 
-static void move(const struct conv *c, const char *array, int64_t by)
+static void move(struct text *list, const char *array, int64_t by)
 {
     if (by)
-        line(c->o, "at.%s %s= %lld;", array, by < 0 ? "-" : "+", (long long)(by < 0 ? -by : by));
+        text_printf(list, "%sat.%s %s= %lld", list->n ? ", " : "", array, by < 0 ? "-" : "+",
+                    (long long)(by < 0 ? -by : by));
 }
 
-void conv_move(const struct conv *c, const struct conv *other)
+const char *conv_move(const struct conv *c, const struct conv *other)
 {
     struct source *w = c->w;
     const struct convolution *g = own(w);
+    struct text list = {.arena = w->arena};
     for (int i = 0; i < w->form->inputs; i++)
         if (demand_reads(w->demand, i))
-            move(c, source_input(w, i)->array, distance(c, other, source_input(w, i)));
+            move(&list, source_input(w, i)->array, distance(c, other, source_input(w, i)));
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct operand *o = demand_operand(w->demand, i);
         if (o->slot == SLOT_X && g->edge_buffer)
-            move(c, arena_printf(w->arena, "%sedges", o->symbol), other->s->edge_at - c->s->edge_at);
+            move(&list, arena_printf(w->arena, "%sedges", o->symbol), other->s->edge_at - c->s->edge_at);
         else
-            move(c, o->array, distance(c, other, o));
+            move(&list, o->array, distance(c, other, o));
         if (o->slot == SLOT_Y && g->part_buffer)
-            move(c, arena_printf(w->arena, "%sparts", o->symbol),
+            move(&list, arena_printf(w->arena, "%sparts", o->symbol),
                  (other->s->part_at - c->s->part_at) * o->dim);
     }
+    return text_string(&list);
 }
