@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What makes a pipelined kernel correct on a GPU, taken out one at a time from generated code:
 synchronisation, waits for copies, flags between blocks, stages of the ring, shared memory. The shim must
-report each, though numbers on the CPU may come out right."""
+report each, though numbers on the CPU may come out right. A kernel is compiled once with all of its mutants: the
+program is the one whose number is in its environment, or right."""
 import os
 import re
 import subprocess
@@ -13,8 +14,10 @@ import tap  # noqa: E402
 BUILD = os.environ.get("BUILD", "build")
 GENERATOR = os.environ.get("CGTPGEN", BUILD + "/cgtpgen")
 FOLDER = BUILD + "/simt/mutants"
-DRIVERS = ["tests/%s.c" % name for name in """check_main check check_golden check_paths check_calls check_laws
-    driver reference reference_kernels reference_wigner golden_case""".split()]
+OBJECTS = None if BUILD.endswith("/san") else BUILD + "/obj/"  # which make has built; the shim goes without sanitizers
+DRIVERS = [OBJECTS + name + ".o" if OBJECTS else name + ".c" for name in ["runtime/cgtp"] + """tests/check_main
+    tests/check tests/check_golden tests/check_paths tests/check_calls tests/check_laws tests/driver tests/reference
+    tests/reference_kernels tests/reference_wigner tests/golden_case""".split()]
 
 # The headers of the runtime that are changed like the kernels.
 HEADERS = ["cgtp_convolution.h", "cgtp_epilogue.h", "cgtp_batch.h", "cgtp_rows.h", "cgtp_staged.h", "cgtp_tiled.h",
@@ -23,19 +26,19 @@ HEADERS = ["cgtp_convolution.h", "cgtp_epilogue.h", "cgtp_batch.h", "cgtp_rows.h
 # A mutant ends with its first finding: what it would do after that may take for ever.
 STOP = dict(os.environ, SIMT_STOP="1")
 
-# What is replaced, by what, what that is.
+# What is replaced, a statement or an expression; by what; what that is.
 MUTATIONS = [
     (r"cgtp_sync_warp\(\);", ";", "no cgtp_sync_warp"),
     (r"cgtp_sync_group<\d+>\(\);", ";", "no cgtp_sync_group"),
     (r"cgtp_sync_block\(\);", ";", "no cgtp_sync_block"),
     (r"cgtp_launch_wait\(\);", "", "no cgtp_launch_wait"),
-    (r"cgtp_copies_wait<stages - 2>", "cgtp_copies_wait<stages - 1>", "waits for one group less"),
-    (r"cgtp_copies_wait<(\d)>", r"cgtp_copies_wait<1\1>", "waits for ten groups less"),
+    (r"cgtp_copies_wait<stages - 2>\(\);", "cgtp_copies_wait<stages - 1>();", "waits for one group less"),
+    (r"cgtp_copies_wait<(\d)>\(\);", r"cgtp_copies_wait<1\1>();", "waits for ten groups less"),
     (r"cgtp_copies_commit\(\);", "", "no cgtp_copies_commit"),
     (r"cgtp_signal\([^;]*\);", "", "no signal"),
     (r"cgtp_wait\([^;]*\);", ";", "no wait for a signal"),
-    (r"(if \(number \+ stages - 1 < count\)\s+load\([^;]*;\s+cgtp_copies_commit\(\);)\s+advance\(\);",
-     r"advance();\n\1", "a stage refilled too early"),
+    (r"load\(number \+ stages - 1, lanes_own\(lane\), lane\);",
+     r"const cgtp_address own = next; next = after(next); \g<0> next = own;", "a stage refilled too early"),
     (r"sizeof\(\w+_block\)(?=,\s+stream)", r"\g<0> - 128", "128 bytes of shared memory less"),
     (r"\(size_t\)\((?:[^()]|\((?:[^()]|\(\))*\))*\)\s\*\ssizeof\(unsigned\)", "(size_t)0",
      "counter or flags not cleared"),
@@ -51,8 +54,8 @@ def build(name, kernel, files):
         with open(f"{FOLDER}/{file}", "w") as out:
             out.write(text)
     sources = ["%s/%s_%s.cu" % (FOLDER, name, kernel), "%s/%s.c" % (FOLDER, name),
-               "%s/%s_products.c" % (FOLDER, name), "tests/simt/memory_simt.c",
-               "tests/simt/check_sizes_simt.c", "runtime/cgtp.c"]
+               "%s/%s_products.c" % (FOLDER, name), "tests/simt/mutated.c", "tests/simt/memory_simt.c",
+               "tests/simt/check_sizes_simt.c"]
     program = "%s/%s_%s.check" % (FOLDER, name, kernel)
     if os.path.exists(program):
         os.remove(program)
@@ -88,6 +91,23 @@ def needless(file, text, match, kernel):
     return last and all(count % 2 == 0 for count in batches(kernel))
 
 
+def with_mutants(file, text, kernel, told):
+    """The text with all of its mutants, each under its number, that of what is told of it."""
+    edits = []
+    for pattern, replacement, what in MUTATIONS:
+        for match in re.finditer(pattern, text):
+            if needless(file, text, match, kernel):
+                continue
+            line = text.count("\n", 0, match.start()) + 1
+            told.append("%s in %s, line %d" % (what, file, line))
+            wrong, right, here = match.expand(replacement), match.group(), "simt_mutated(%d)" % len(told)
+            edits.append((match.span(), "{ if (%s) { %s } else %s }" % (here, wrong, right) if right.endswith(";") else
+                          "(%s ? %s : %s)" % (here, wrong, right)))
+    for (begin, end), changed in sorted(edits, reverse=True):
+        text = text[:begin] + changed + text[end:]
+    return text
+
+
 def mutants(name, kernel):
     with open("tests/simt/specs/%s.yaml" % name) as file:
         spec = re.sub("kernels: .*", "kernels: [%s]" % kernel, file.read())
@@ -107,25 +127,19 @@ def mutants(name, kernel):
     for file in [path] + ["runtime/" + header for header in HEADERS]:
         with open(file) as lines:
             files[os.path.basename(file)] = lines.read()
-    source = files[os.path.basename(path)]
+    source, told = files[os.path.basename(path)], []
+    files = {file: with_mutants(file, text, source, told) for file, text in files.items()}
+    files[os.path.basename(path)] = 'extern "C" bool simt_mutated(int);\n' + files[os.path.basename(path)]
     program = "%s/%s_%s.check" % (FOLDER, name, kernel)
     built = build(name, kernel, files)
     right = built.returncode == 0 and run(program, "sizes")
     if not tap.ok(right and right.returncode == 0, "%s %s: unchanged, right" % (name, kernel),
                   built.stdout, right and right.stdout):
         return
-    for pattern, replacement, what in MUTATIONS:
-        for file, text in files.items():
-            for match in re.finditer(pattern, text):
-                if needless(file, text, match, source):
-                    continue
-                line = text.count("\n", 0, match.start()) + 1
-                changed = text[:match.start()] + match.expand(replacement) + text[match.end():]
-                built = build(name, kernel, {**files, file: changed})
-                seen = run("timeout", "60", program, "sizes", env=STOP).stdout if built.returncode == 0 else ""
-                findings = re.findall(r"^simt: ([^:]*)", seen, re.M)
-                title = "%s %s: %s in %s, line %d" % (name, kernel, what, file, line)
-                tap.ok(findings, title + (": " + findings[0] if findings else ""), built.stdout, seen)
+    for number, title in enumerate(told, 1):
+        seen = run("timeout", "60", program, "sizes", env={**STOP, "SIMT_MUTANT": str(number)}).stdout
+        findings = re.findall(r"^simt: ([^:]*)", seen, re.M)
+        tap.ok(findings, "%s %s: %s" % (name, kernel, title) + (": " + findings[0] if findings else ""), seen)
 
 
 os.makedirs(FOLDER, exist_ok=True)
