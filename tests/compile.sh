@@ -6,21 +6,31 @@
 # with other compilers, files are compiled one by one.
 many=100 # files at a time
 
-command=
+command= folders=
 while [ "$1" != -- ]; do
-    command="$command $1"
+    case $1 in
+    -I*) folders="$folders $1" ;;
+    *) command="$command $1" ;;
+    esac
     shift
 done
 shift
 
-# shellcheck disable=SC2086
-proper=$($command -c -o FILE.o "$1" '-###' 2>&1 | sed -n \
-    's/^ \("[^ ]*clang[^ ]*" "-cc1" .*\) "-main-file-name" "[^"]*"\(.*\) "-o" "FILE\.o" \("-x" "c[+]*"\) "[^"]*"$/\1\2 \3/p')
-proper=$(echo "$proper" | sed 's/ "-disable-free"//') # the memory of one file serves the next
+# What clang shows is kept, as it takes as long to say as to compile a short file; folders to include from are added.
+kept=${BUILD:-build}/compile/$(echo "$command ${1##*.} $PWD $(realpath "$(command -v ${command%% -*})")" | cksum | tr ' ' -)
+if [ ! -e "$kept" ]; then
+    mkdir -p "${kept%/*}"
+    # shellcheck disable=SC2086
+    $command -c -o FILE.o "$1" '-###' 2>&1 | sed -n \
+        's/^ \("[^ ]*clang[^ ]*" "-cc1" .*\) "-main-file-name" "[^"]*"\(.*\) "-o" "FILE\.o" \("-x" "c[+]*"\) "[^"]*"$/\1\2 \3/p' |
+        sed 's/ "-disable-free"//' > "$kept.$$" # the memory of one file serves the next
+    mv "$kept.$$" "$kept"
+fi
+proper=$(cat "$kept")
 if [ -z "$proper" ]; then
     for file; do
-        $command -c -o "${file%.*}.o" "$file" || exit 1
+        $command $folders -c -o "${file%.*}.o" "$file" || exit 1
     done
     exit
 fi
-echo "$@" | xargs -n "$many" sh -c "exec $proper \"\$@\"" sh
+echo "$@" | xargs -n "$many" sh -c "exec $proper $folders \"\$@\"" sh

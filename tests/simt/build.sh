@@ -9,7 +9,11 @@ CC=${CC:-gcc} BUILD=${BUILD:-build}
 [ "$CXX" ] || CXX=$(command -v clang++ > /dev/null && echo clang++ || echo g++)
 output=$1
 shift
-case $("$CXX" --version) in
+case $CXX in
+*clang* | *g++) kind=$CXX ;;
+*) kind=$("$CXX" --version) ;;
+esac
+case $kind in
 *clang*) # reads that a write to the same place follows; loops that would become memset or memcpy
     check='-fsanitize=thread -mllvm -tsan-instrument-read-before-write=1
            -mllvm -tsan-instrument-func-entry-exit=0
@@ -105,5 +109,6 @@ if [ "$kernels" ]; then
 fi
 [ ! "$generated" ] || tests/compile.sh "$quick" -std=c11 -D_POSIX_C_SOURCE=200809L -O0 -Wall -Wextra $SIMT_FLAGS $folders \
     $include -- $generated
-"$CXX" $SIMT_FLAGS $link -o "$output" $files -ldl -lm 2> "$objects/link" || # not every gold finds all libraries
+linker=$(command -v g++ || echo "$CXX") # which starts sooner than clang++
+"$linker" $SIMT_FLAGS $link -o "$output" $files -ldl -lm 2> "$objects/link" || # not every gold finds all libraries
     "$CXX" $SIMT_FLAGS -o "$output" $files -ldl -lm

@@ -168,14 +168,23 @@ void name_place(simt_finding *f, const void *p)
 
 /* ---- accesses ---- */
 
-/* Where a kernel may read besides arrays: the arguments of the launch, and constants of the program. */
+/* Where a kernel may read besides arrays: the arguments of the launch, and constants of the program. Where the last
+ * of these were. */
+static struct {
+    uintptr_t base;
+    size_t bytes;
+} segment;
+
 static int in_segment(struct dl_phdr_info *info, size_t, void *data)
 {
-    uintptr_t p = *(uintptr_t *)data;
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_LOAD &&
-            p - info->dlpi_addr - info->dlpi_phdr[i].p_vaddr < info->dlpi_phdr[i].p_memsz)
-            return 1 + !(info->dlpi_phdr[i].p_flags & PF_W);
+    const uintptr_t p = *(uintptr_t *)data;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const uintptr_t base = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && p - base < info->dlpi_phdr[i].p_memsz) {
+            segment = {base, info->dlpi_phdr[i].p_memsz};
+            return 1;
+        }
+    }
     return 0;
 }
 
@@ -184,7 +193,7 @@ static void elsewhere(const void *p, size_t bytes, access kind, const void *wher
     uintptr_t a = (uintptr_t)p;
     if (a - launch->arguments < launch->arguments_bytes && kind == READ)
         return;
-    if (kind == READ && dl_iterate_phdr(in_segment, &a))
+    if (kind == READ && (a - segment.base < segment.bytes || dl_iterate_phdr(in_segment, &a)))
         return;
     report(SIMT_OUT_OF_BOUNDS, p, where, "%zu bytes that are no array's are %s", bytes,
            kind == READ ? "read" : "written");
