@@ -405,25 +405,29 @@ CGTP_DEVICE void cgtp_take_weights(real (&to)[4], const real *matrix, int64_t st
     }
 }
 
-/* Puts the weights of a path, a matrix for each channel of y whose rows are channels of x and columns those of z, or that
- * turned round (back), as right operands: 8 by 8 at a time, `blocks` of them side by side, zeros where there are none;
- * of each so many words. A thread has four columns of a row, or of the two rows that a lane has. */
-template <int words, bool back, bool wide, int channels, int rows, int columns, int blocks>
-CGTP_DEVICE void cgtp_arrange_weights(real *to, const real *from, int thread, int threads)
-{
-    constexpr int deep = ((back ? columns : rows) + 7) / 8, side = back ? blocks * 8 : blocks * 2, at_once = back ? 2 : 4;
-    CGTP_UNROLL_BY(2)
-    for (int i = thread; i < channels * deep * side * at_once; i += threads) {
-        const int part = i % at_once, across = i / at_once % side, block = i / (at_once * side);
-        const int channel = block / deep, down = block % deep * 8;
-        const real *const matrix = from + channel * columns;
-        real first[4], second[4];
+/* The weights of a path, a matrix for each channel of y whose rows are channels of x and columns those of z, or that
+ * turned round (back), on their way to where lanes read them as right operands: 8 by 8 at a time, `blocks` of them side by
+ * side, zeros where there are none; of each so many words. A piece is four columns of a row, or of the two rows that a
+ * lane has. */
+template <int words, bool back, bool wide, int channels, int rows, int columns, int blocks> struct cgtp_weights {
+    enum { DEEP = ((back ? columns : rows) + 7) / 8, SIDE = back ? blocks * 8 : blocks * 2, PARTS = back ? 2 : 4 };
+    enum { PIECES = channels * DEEP * SIDE * PARTS };
+    real first[4], second[4];
+
+    CGTP_MEMBER void take(const real *from, int i)
+    {
+        const int part = i % PARTS, across = i / PARTS % SIDE, block = i / (PARTS * SIDE), down = block % DEEP * 8;
+        const real *const matrix = from + block / DEEP * columns;
         if constexpr (back) {
             cgtp_take_weights<wide, rows, columns>(first, matrix, channels * columns, across, down + part * 4);
         } else {
             cgtp_take_weights<wide, rows, columns>(first, matrix, channels * columns, down + part * 2, across * 4);
             cgtp_take_weights<wide, rows, columns>(second, matrix, channels * columns, down + part * 2 + 1, across * 4);
         }
+    }
+    CGTP_MEMBER void put(real *to, int i) const
+    {
+        const int part = i % PARTS, across = i / PARTS % SIDE, block = i / (PARTS * SIDE);
         CGTP_UNROLL
         for (int k = 0; k < (back ? 2 : 4); k++) {
             cgtp_right right;
@@ -435,6 +439,33 @@ CGTP_DEVICE void cgtp_arrange_weights(real *to, const real *from, int thread, in
             cgtp_store<2 * words>(to + ((int64_t)block * blocks * CGTP_LANES + lane) * 2 * words, piece);
         }
     }
+};
+
+/* All of them; or, of few, first into registers, so that those of several paths are under way together. */
+template <typename Weights> CGTP_DEVICE void cgtp_arrange_weights(real *to, const real *from, int thread, int threads)
+{
+    CGTP_UNROLL_BY(2)
+    for (int i = thread; i < Weights::PIECES; i += threads) {
+        Weights piece;
+        piece.take(from, i);
+        piece.put(to, i);
+    }
+}
+template <int threads, int n, typename Weights>
+CGTP_DEVICE void cgtp_bring_weights(Weights (&piece)[n], const real *from, int thread)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++)
+        if (thread + i * threads < Weights::PIECES)
+            piece[i].take(from, thread + i * threads);
+}
+template <int threads, int n, typename Weights>
+CGTP_DEVICE void cgtp_leave_weights(real *to, const Weights (&piece)[n], int thread)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++)
+        if (thread + i * threads < Weights::PIECES)
+            piece[i].put(to, thread + i * threads);
 }
 
 /* Fills with zeros. */
@@ -446,24 +477,31 @@ CGTP_DEVICE void cgtp_clear_weights(real *to, int n, int thread, int threads)
 
 /* ---- on the host ---- */
 
-/* Blocks of a launch, `fit` on a multiprocessor, each with so many tiles at a time. */
-static inline int64_t cgtp_gemm_grid(int64_t items, int fit, int at_a_time)
+/* The multiprocessors of a kernel, of all those from number `from` to number `to` of 1024; one at least. */
+static inline int64_t cgtp_gemm_share(int from, int to)
 {
-    const int64_t most = cgtp_multiprocessors() * (int64_t)fit;
+    const int64_t all = cgtp_multiprocessors(), most = all * to / 1024 - all * from / 1024;
+    return most > 1 ? most : 1;
+}
+
+/* Blocks of a launch, one on each of its multiprocessors, each with so many tiles at a time. */
+static inline int64_t cgtp_gemm_grid(int64_t items, int from, int to, int at_a_time)
+{
+    const int64_t most = cgtp_gemm_share(from, to);
     const int64_t tiles = (items + CGTP_GEMM_ITEMS - 1) / CGTP_GEMM_ITEMS, blocks = (tiles + at_a_time - 1) / at_a_time;
     return blocks < most ? blocks : most;
 }
 
-/* Partial sums over all items, where `sets` blocks together make one; as many as there can be; of so many items, `each`
- * of them a tile. */
-static inline int64_t cgtp_gemm_parts(int fit, int sets)
+/* Partial sums over all items, where `sets` blocks together make one, `fit` of them on a multiprocessor; as many as there
+ * can be; of so many items, `each` of them a tile. */
+static inline int64_t cgtp_gemm_parts(int from, int to, int fit, int sets)
 {
-    const int64_t most = cgtp_multiprocessors() * (int64_t)fit / sets;
+    const int64_t most = cgtp_gemm_share(from, to) * fit / sets;
     return most > 1 ? most : 1;
 }
-static inline int64_t cgtp_gemm_parts(int64_t items, int each, int fit, int sets)
+static inline int64_t cgtp_gemm_parts(int64_t items, int each, int from, int to, int fit, int sets)
 {
-    const int64_t most = cgtp_gemm_parts(fit, sets), tiles = (items + each - 1) / each;
+    const int64_t most = cgtp_gemm_parts(from, to, fit, sets), tiles = (items + each - 1) / each;
     return tiles < most ? tiles : most;
 }
 

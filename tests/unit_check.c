@@ -591,6 +591,20 @@ static void sums_by_gemm(void **state)
                              g->sum_block.bytes, g->device->shared_bytes));
 }
 
+static void shares_of_gemm(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    struct gemm *g = new_gemm(&all);
+    g->share.from--;
+    expect(all,
+           arena_printf(&arena, "gemm: multiprocessors of kernel 2 from %d to 1024, of which %d are taken",
+                        g->share.from, g->rows[GEMM_BACK].share.to));
+    g = new_gemm(&all);
+    g->share.to--;
+    expect(all, "gemm: 1023 multiprocessors of 1024 for all kernels");
+}
+
 static struct paired *new_paired(const struct schedules **all)
 {
     return own_plan("paired", &backend_cuda, paired, 0, all);
@@ -767,6 +781,7 @@ int main(void)
         cmocka_unit_test(rules_of_tiled_items),
         cmocka_unit_test(rows_by_gemm),
         cmocka_unit_test(sums_by_gemm),
+        cmocka_unit_test(shares_of_gemm),
         cmocka_unit_test(rules_of_nodal_matrices),
         cmocka_unit_test(rules_of_paired_items),
         cmocka_unit_test(every_rule_is_broken), /* last */

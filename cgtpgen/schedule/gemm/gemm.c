@@ -10,13 +10,20 @@
  */
 enum { LANE_WEIGHTS = 16 * GEMM_WEIGHTS_THREADS };
 
+/* Which multiprocessors a kernel has, as arguments. */
+static const char *share_of(struct arena *a, struct gemm_share share)
+{
+    return arena_printf(a, "%d, %d", share.from, share.to);
+}
+
 static void areas(struct areas *all, const struct schedule *s)
 {
     const struct gemm *g = s->own;
     for (int o = 0; o < s->demand->outputs; o++)
         if (s->route[o].kind == ROUTE_PARTS)
             parts_area(all, demand_operand(s->demand, o),
-                       arena_printf(all->arena, "cgtp_gemm_parts(%d, %d)", g->fit, g->sets));
+                       arena_printf(all->arena, "cgtp_gemm_parts(%s, %d, %d)", share_of(all->arena, g->share),
+                                    g->fit, g->sets));
     for (int k = 0; k < GEMM_KINDS; k++) {
         const struct gemm_rows *r = &g->rows[k];
         for (int i = 0; r->demand && !r->resident && i < s->demand->kernel->form->inputs; i++)
@@ -33,6 +40,21 @@ static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_s
     (void)s;
     (void)receiver_row;
     (void)by_sender;
+}
+
+/* The kernels that put weights into the workspace, before those that read them: the first of rows waits for
+ * all of them, so that others may run beside it. */
+static void emit_weights(const struct gemm_writer *rows)
+{
+    bool beside = false;
+    for (int k = 0; k < GEMM_KINDS; k++) {
+        struct gemm_writer c = rows[k];
+        if (!c.d || c.r->resident)
+            continue;
+        c.beside = beside;
+        gemm_weights_kernel(&c);
+        beside = true;
+    }
 }
 
 static void device(struct source *w, const struct schedule *s)
@@ -62,14 +84,10 @@ static void device(struct source *w, const struct schedule *s)
             gemm_functions(&rows[k]);
     if (g->sums)
         gemm_functions(&sums);
-    for (int k = 0; k < GEMM_KINDS; k++) {
-        if (rows[k].d && !g->rows[k].resident) {
-            gemm_weights_kernel(&rows[k]);
-            rows[k].beside = false;
-        }
+    emit_weights(rows);
+    for (int k = 0; k < GEMM_KINDS; k++)
         if (rows[k].d)
             gemm_rows_kernel(&rows[k]);
-    }
     if (g->sums)
         gemm_sums_kernel(&sums);
     for (int i = 0; i < s->demand->outputs; i++)
@@ -77,17 +95,21 @@ static void device(struct source *w, const struct schedule *s)
             parts_sum(w, &o, demand_operand(s->demand, i));
 }
 
+static void launch_weights(struct source *w, const struct gemm_rows *r)
+{
+    source_step(w, arena_printf(w->arena, "cgtp_launch_early(code::%s_weights, %lld, %d, 0, stream, l)",
+                                r->name, (long long)(r->weights + LANE_WEIGHTS - 1) / LANE_WEIGHTS,
+                                GEMM_WEIGHTS_THREADS));
+}
+
 static void launch_rows(struct source *w, const struct gemm_rows *r, const char *items)
 {
-    if (!r->resident)
-        source_step(w, arena_printf(w->arena, "cgtp_launch_early(code::%s_weights, %lld, %d, 0, stream, l)",
-                                    r->name, (long long)(r->weights + LANE_WEIGHTS - 1) / LANE_WEIGHTS,
-                                    GEMM_WEIGHTS_THREADS));
-    source_step(w,
-                arena_printf(
-                    w->arena,
-                    "cgtp_launch_early(code::%s, cgtp_gemm_grid(%s, 1, %d), %d, sizeof(code::%s), stream, l)",
-                    r->name, items, r->teams, r->teams * r->members * 32, r->block.name));
+    source_step(
+        w, arena_printf(
+               w->arena,
+               "cgtp_launch_early(code::%s, cgtp_gemm_grid(%s, %s, %d), %d, sizeof(code::%s), stream, l)",
+               r->name, items, share_of(w->arena, r->share), r->teams, r->teams * r->members * 32,
+               r->block.name));
 }
 
 static void launch(struct source *w, const struct schedule *s)
@@ -96,12 +118,15 @@ static void launch(struct source *w, const struct schedule *s)
     const struct gemm *g = s->own;
     const char *items = source_rows(w->plan, INDEX_ITEM);
     for (int k = 0; k < GEMM_KINDS; k++)
+        if (g->rows[k].demand && !g->rows[k].resident)
+            launch_weights(w, &g->rows[k]);
+    for (int k = 0; k < GEMM_KINDS; k++)
         if (g->rows[k].demand)
             launch_rows(w, &g->rows[k], items);
     if (!g->sums)
         return;
-    const char *parts =
-        arena_printf(w->arena, "cgtp_gemm_parts(%s, %d, %d, %d)", items, g->sum_items, g->fit, g->sets);
+    const char *parts = arena_printf(w->arena, "cgtp_gemm_parts(%s, %d, %s, %d, %d)", items, g->sum_items,
+                                     share_of(w->arena, g->share), g->fit, g->sets);
     source_step(w, arena_printf(w->arena,
                                 "cgtp_launch_early(code::%s_sums, %s * %d, %d, sizeof(code::%s), stream, l)",
                                 g->name, parts, g->sets, g->warps * 32, g->sum_block.name));
@@ -173,9 +198,25 @@ static void check_sums(struct checker *c, const struct gemm *g)
     check_block(c, g, &g->sum_block, " of sums");
 }
 
+/* All multiprocessors, each of one kernel. */
+static void check_shares(struct checker *c, const struct gemm *g)
+{
+    int from = 0;
+    for (int k = 0; k <= GEMM_KINDS; k++) {
+        const struct gemm_share *share = k < GEMM_KINDS ? &g->rows[k].share : &g->share;
+        const bool is = k < GEMM_KINDS ? g->rows[k].demand != NULL : g->sums != NULL;
+        check_that(c, !is || (share->from == from && share->to >= from),
+                   "multiprocessors of kernel %d from %d to %d, of which %d are taken", k, share->from,
+                   share->to, from);
+        from = is ? share->to : from;
+    }
+    check_that(c, from == GEMM_WHOLE, "%d multiprocessors of %d for all kernels", from, GEMM_WHOLE);
+}
+
 static void check(struct checker *c, const struct schedule *s)
 {
     const struct gemm *g = s->own;
+    check_shares(c, g);
     for (int k = 0; k < GEMM_KINDS; k++)
         if (g->rows[k].demand)
             check_rows(c, g, &g->rows[k]);

@@ -56,8 +56,8 @@ void gemm_copies(struct gemm_writer *, const char *tile, const char *to, const c
 const char *gemm_weights_name(struct gemm_writer *, const struct operand *);
 const char *gemm_weights_of(const struct gemm_path *, int input);
 
-/* Puts all that the kernel reads where `to` says, by `thread`, one of `threads`. */
-void gemm_arrange_weights(struct gemm_writer *, const char *thread, const char *threads);
+/* Puts all that the kernel reads where it is read, by a block of so many threads. */
+void gemm_arrange_weights(struct gemm_writer *, int threads);
 
 /* The kernels; that of weights is for a kernel of rows which has no room for them. */
 void gemm_weights_kernel(struct gemm_writer *);

@@ -412,6 +412,29 @@ static double cost_of(struct gemm *g)
     return waits * (longer + 0.4 * (g->work + bytes - longer));
 }
 
+/* ---- shares ---- */
+
+/* Divides the multiprocessors among the kernels in proportion to their work, so that all end at a time: each
+ * multiprocessor then puts weights into shared memory once, and its teams have more tiles each, one of which
+ * more or less is less of the whole. */
+static void share_out(struct gemm *g)
+{
+    double work[GEMM_KINDS + 1] = {0}, all = 0, before = 0;
+    for (int k = 0; k < GEMM_KINDS; k++)
+        work[k] = g->rows[k].demand ? 1 + load_of(&g->rows[k]).all : 0;
+    work[GEMM_KINDS] = g->sums ? 1 : 0;
+    for (int i = 0; i < g->sum_count; i++)
+        work[GEMM_KINDS] += sum_work(g->sums, &g->sum[i]);
+    for (int k = 0; k <= GEMM_KINDS; k++)
+        all += work[k];
+    for (int k = 0; k <= GEMM_KINDS; k++) {
+        struct gemm_share *share = k < GEMM_KINDS ? &g->rows[k].share : &g->share;
+        share->from = (int)(before / all * GEMM_WHOLE + 0.5);
+        before += work[k];
+        share->to = (int)(before / all * GEMM_WHOLE + 0.5);
+    }
+}
+
 /* ---- everything ---- */
 
 static const char *choose_routes(struct arena *a, struct schedule *s)
@@ -479,6 +502,7 @@ const char *gemm_plan(struct arena *a, struct schedule *s)
             return "rows of a tile larger than shared memory";
         add_operations(s, g->sums);
     }
+    share_out(g);
     s->own = g;
     s->cost = cost_of(g);
     return NULL;

@@ -16,6 +16,7 @@
 #include "schedule/schedule.h"
 
 enum {
+    GEMM_WHOLE = 1024,          /* a device's multiprocessors, as its kernels share them */
     GEMM_ITEMS = 16,            /* of a tile: rows of a left operand */
     GEMM_BLOCK = 8,             /* columns of a right operand, and what is summed over at a time */
     GEMM_WEIGHTS_THREADS = 256, /* of a block that puts weights into the workspace */
@@ -33,6 +34,12 @@ struct gemm_span {
     const int *path;
 };
 
+/* The multiprocessors of a kernel, in parts of GEMM_WHOLE: kernels that run beside each other have some each.
+ */
+struct gemm_share {
+    int from, to;
+};
+
 /* A kernel of rows. */
 struct gemm_rows {
     const struct demand *demand; /* its outputs; NULL: there is no such kernel */
@@ -40,10 +47,11 @@ struct gemm_rows {
     const char *name;            /* what its device code is called */
     int spans;
     struct gemm_span *span;
-    int members, teams, stages;    /* warps of a team; of a block; tiles of a team under way */
-    bool resident, split;          /* weights are in shared memory; each as its two parts */
-    int registers;                 /* that sums may take */
-    bool unrolled;                 /* loops over what is summed over, as far as tensor cores add up */
+    int members, teams, stages; /* warps of a team; of a block; tiles of a team under way */
+    bool resident, split;       /* weights are in shared memory; each as its two parts */
+    int registers;              /* that sums may take */
+    bool unrolled;              /* loops over what is summed over, as far as tensor cores add up */
+    struct gemm_share share;
     int64_t *place, weights;       /* [paths]: where its weights are among those of an input; of all */
     int *blocks;                   /* [paths]: blocks of columns of its weights */
     struct layout tile, out, team; /* rows of inputs, of outputs of slot y; of a team */
@@ -68,6 +76,7 @@ struct gemm {
     double work, bytes;        /* per item: instructions of a warp; moved */
     int sum_count, parts;
     struct gemm_sum *sum;
+    struct gemm_share share;   /* of the kernel of sums */
     int warps, fit, sets;      /* of a block; blocks on a multiprocessor; that together have all parts */
     int sum_stages, sum_items; /* tiles under way; items of a tile */
     struct layout sum_tile, sum_block;

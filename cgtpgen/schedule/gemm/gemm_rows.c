@@ -470,7 +470,7 @@ void gemm_rows_kernel(struct gemm_writer *c)
     line(c->o, "}");
     line(c->o, "cgtp_copies_commit();");
     if (r->resident) {
-        gemm_arrange_weights(c, "cgtp_thread()", arena_printf(c->w->arena, "%d", r->teams * r->members * 32));
+        gemm_arrange_weights(c, r->teams * r->members * 32);
         line(c->o, "cgtp_sync_block();");
     }
     emit_tile(c);

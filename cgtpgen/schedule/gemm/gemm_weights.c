@@ -2,6 +2,10 @@
 #include "schedule/gemm/gemm_emit.h"
 #include "schedule/path.h"
 
+enum {
+    TOGETHER = 12
+}; /* pieces of a thread in registers: eight numbers each, four where weights are turned round */
+
 const char *gemm_weights_name(struct gemm_writer *c, const struct operand *w)
 {
     return arena_printf(c->w->arena,
@@ -22,20 +26,79 @@ const char *gemm_weights_of(const struct gemm_path *q, int input)
     return path_channels_a(q->e) > 1 ? arena_printf(a, "%s + a * %lld", w, (long long)each) : w;
 }
 
-void gemm_arrange_weights(struct gemm_writer *c, const char *thread, const char *threads)
+/* A path's weights of an input. */
+struct arranged {
+    const struct operand *w;
+    const struct path *path;
+    int64_t pieces; /* as many as cgtp_weights counts */
+};
+
+static struct arranged *find_arranged(struct gemm_writer *c, int *n)
 {
-    for (int i = 0; i < c->w->form->inputs; i++) {
-        const struct operand *w = source_input(c->w, i);
-        for (int p = 0; p < c->w->problem->paths && demand_reads(c->d, i) && w->slot == SLOT_W; p++) {
-            const struct path *path = &c->w->problem->path[p];
-            if (c->d->variant_of[p] >= 0)
-                line(c->o,
-                     "cgtp_arrange_weights<%d, %s, %s, %d, %d, %d, %d>(%s + %lld, l.%s + %lld, %s, %s);",
-                     gemm_words(c->r), c->r->back ? "true" : "false",
-                     path->mul_z % 4 == 0 && path->weight_offset % 4 == 0 ? "true" : "false", path->mul_y,
-                     path->mul_x, path->mul_z, c->r->blocks[p], gemm_weights_name(c, w),
-                     (long long)c->r->place[p], w->symbol, (long long)path->weight_offset, thread, threads);
-        }
+    const struct problem *p = c->w->problem;
+    struct arranged *all = NEW_ARRAY(c->w->arena, struct arranged, (c->w->form->inputs + 1) * (p->paths + 1));
+    *n = 0;
+    for (int i = 0; i < c->w->form->inputs; i++)
+        for (int k = 0; k < p->paths && demand_reads(c->d, i) && source_input(c->w, i)->slot == SLOT_W; k++)
+            if (c->d->variant_of[k] >= 0) {
+                const int64_t deep = (gemm_depth(c->r, &p->path[k]) + GEMM_BLOCK - 1) / GEMM_BLOCK;
+                all[(*n)++] = (struct arranged){source_input(c->w, i), &p->path[k],
+                                                p->path[k].mul_y * deep * c->r->blocks[k] *
+                                                    (c->r->back ? 2 * GEMM_BLOCK : GEMM_BLOCK)};
+            }
+    return all;
+}
+
+static const char *weights_type(struct gemm_writer *c, const struct path *path)
+{
+    return arena_printf(c->w->arena, "cgtp_weights<%d, %s, %s, %d, %d, %d, %d>", gemm_words(c->r),
+                        c->r->back ? "true" : "false",
+                        path->mul_z % 4 == 0 && path->weight_offset % 4 == 0 ? "true" : "false", path->mul_y,
+                        path->mul_x, path->mul_z, c->r->blocks[path->number]);
+}
+
+static const char *arranged_to(struct gemm_writer *c, const struct arranged *q)
+{
+    return plus_offset(c->w->arena, gemm_weights_name(c, q->w), c->r->place[q->path->number]);
+}
+
+static const char *arranged_from(struct gemm_writer *c, const struct arranged *q)
+{
+    return plus_offset(c->w->arena, arena_printf(c->w->arena, "l.%s", q->w->symbol), q->path->weight_offset);
+}
+
+/* Those of n paths, all of them on their way before the first is put. */
+static void emit_together(struct gemm_writer *c, const struct arranged *q, int n, int threads)
+{
+    line(c->o, "{");
+    for (int i = 0; i < n; i++)
+        line(c->o, "%s piece%d[%d];", weights_type(c, q[i].path), i,
+             (int)((q[i].pieces + threads - 1) / threads));
+    for (int i = 0; i < n; i++)
+        line(c->o, "cgtp_bring_weights<%d>(piece%d, %s, cgtp_thread());", threads, i,
+             arranged_from(c, &q[i]));
+    for (int i = 0; i < n; i++)
+        line(c->o, "cgtp_leave_weights<%d>(%s, piece%d, cgtp_thread());", threads, arranged_to(c, &q[i]), i);
+    line(c->o, "}");
+}
+
+/* Puts all that the kernel reads where it is read, by a block of so many threads. */
+void gemm_arrange_weights(struct gemm_writer *c, int threads)
+{
+    const int most = TOGETHER * 4 / kernel_size(c->d->kernel) * (c->r->back ? 2 : 1);
+    int n;
+    const struct arranged *q = find_arranged(c, &n);
+    for (int i = 0; i < n;) {
+        int k = i;
+        for (int64_t turns = 0; k < n; k++)
+            if ((turns += (q[k].pieces + threads - 1) / threads) > most)
+                break;
+        if (k > i)
+            emit_together(c, q + i, k - i, threads);
+        else
+            line(c->o, "cgtp_arrange_weights<%s>(%s, %s, cgtp_thread(), %d);", weights_type(c, q[i].path),
+                 arranged_to(c, &q[i]), arranged_from(c, &q[i]), threads);
+        i = k > i ? k : i + 1;
     }
 }
 
@@ -47,6 +110,10 @@ void gemm_weights_kernel(struct gemm_writer *c)
     line(c->o, "const int thread = cgtp_block() * %d + cgtp_thread(), threads = cgtp_blocks() * %d;",
          GEMM_WEIGHTS_THREADS, GEMM_WEIGHTS_THREADS);
     gemm_begin_launch(c);
-    gemm_arrange_weights(c, "thread", "threads");
+    int n;
+    const struct arranged *q = find_arranged(c, &n);
+    for (int i = 0; i < n; i++)
+        line(c->o, "cgtp_arrange_weights<%s>(%s, %s, thread, threads);", weights_type(c, q[i].path),
+             arranged_to(c, &q[i]), arranged_from(c, &q[i]));
     gemm_end_launch(c);
 }
