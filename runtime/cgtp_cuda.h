@@ -238,6 +238,13 @@ CGTP_DEVICE double cgtp_opaque(double value)
     return value;
 }
 
+/* A number of turns that the compiler does not know, so that it does not unroll the loop, whatever it is told. */
+CGTP_DEVICE int cgtp_opaque(int turns)
+{
+    asm volatile("" : "+r"(turns));
+    return turns;
+}
+
 /* Closes the group of this thread's copies so far. */
 CGTP_DEVICE void cgtp_copies_commit(void)
 {

@@ -113,6 +113,12 @@ CGTP_DEVICE void cgtp_add_product(double (&sum)[4], const cgtp_operand<4, double
     cgtp_mma(sum, a.value, b.value);
 }
 
+/* Of sums the first as those of so many tiles. */
+template <int tiles> CGTP_DEVICE real (&cgtp_gemm_sums(real (*sums)[4]))[tiles][4]
+{
+    return *(real (*)[tiles][4])sums;
+}
+
 /* Adds sums of few terms to those of many. */
 template <int tiles> CGTP_DEVICE void cgtp_add_parts(real (&sum)[tiles][4], const real (&part)[tiles][4])
 {
@@ -477,31 +483,36 @@ CGTP_DEVICE void cgtp_clear_weights(real *to, int n, int thread, int threads)
 
 /* ---- on the host ---- */
 
-/* The multiprocessors of a kernel, of all those from number `from` to number `to` of 1024; one at least. */
-static inline int64_t cgtp_gemm_share(int from, int to)
+/* The multiprocessors of a kernel: of few items those from number `from` to number `to` of 1024, one at least, so that
+ * kernels run beside each other, each of them with more tiles for a team; of more items all. */
+static inline int64_t cgtp_gemm_share(int64_t items, int from, int to)
 {
-    const int64_t all = cgtp_multiprocessors(), most = all * to / 1024 - all * from / 1024;
-    return most > 1 ? most : 1;
+    const int64_t all = cgtp_multiprocessors(), few = 256 * all, most = all * to / 1024 - all * from / 1024;
+    return items > few ? all : most > 1 ? most : 1;
 }
 
 /* Blocks of a launch, one on each of its multiprocessors, each with so many tiles at a time. */
 static inline int64_t cgtp_gemm_grid(int64_t items, int from, int to, int at_a_time)
 {
-    const int64_t most = cgtp_gemm_share(from, to);
+    const int64_t most = cgtp_gemm_share(items, from, to);
     const int64_t tiles = (items + CGTP_GEMM_ITEMS - 1) / CGTP_GEMM_ITEMS, blocks = (tiles + at_a_time - 1) / at_a_time;
     return blocks < most ? blocks : most;
 }
 
 /* Partial sums over all items, where `sets` blocks together make one, `fit` of them on a multiprocessor; as many as there
  * can be; of so many items, `each` of them a tile. */
-static inline int64_t cgtp_gemm_parts(int from, int to, int fit, int sets)
+static inline int64_t cgtp_gemm_parts(int64_t multiprocessors, int fit, int sets)
 {
-    const int64_t most = cgtp_gemm_share(from, to) * fit / sets;
+    const int64_t most = multiprocessors * fit / sets;
     return most > 1 ? most : 1;
+}
+static inline int64_t cgtp_gemm_parts(int fit, int sets)
+{
+    return cgtp_gemm_parts(cgtp_multiprocessors(), fit, sets);
 }
 static inline int64_t cgtp_gemm_parts(int64_t items, int each, int from, int to, int fit, int sets)
 {
-    const int64_t most = cgtp_gemm_parts(from, to, fit, sets), tiles = (items + each - 1) / each;
+    const int64_t most = cgtp_gemm_parts(cgtp_gemm_share(items, from, to), fit, sets), tiles = (items + each - 1) / each;
     return tiles < most ? tiles : most;
 }
 

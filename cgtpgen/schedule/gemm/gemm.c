@@ -22,8 +22,7 @@ static void areas(struct areas *all, const struct schedule *s)
     for (int o = 0; o < s->demand->outputs; o++)
         if (s->route[o].kind == ROUTE_PARTS)
             parts_area(all, demand_operand(s->demand, o),
-                       arena_printf(all->arena, "cgtp_gemm_parts(%s, %d, %d)", share_of(all->arena, g->share),
-                                    g->fit, g->sets));
+                       arena_printf(all->arena, "cgtp_gemm_parts(%d, %d)", g->fit, g->sets));
     for (int k = 0; k < GEMM_KINDS; k++) {
         const struct gemm_rows *r = &g->rows[k];
         for (int i = 0; r->demand && !r->resident && i < s->demand->kernel->form->inputs; i++)

@@ -5,10 +5,12 @@ enum {
     WARPS_MOST = 12,     /* of a block */
     WARPS_LIMIT = 16,    /* of a team, at most */
     SUM_WARPS_MOST = 16, /* of a block of sums */
-    SUM_FIT = 2,         /* such blocks on a multiprocessor */
+    SUM_FIT = 2,         /* such blocks on a multiprocessor, at most */
+    SUM_SETS_MORE = 1,   /* numbers of such sets that are weighed */
     SUM_TILES_MOST = 8,  /* blocks of columns of a part, in float32 */
     REGISTERS = 80,      /* that a thread takes besides its sums */
     STAGES = 2,
+    SCHEDULERS = 4,       /* of a multiprocessor */
     BLOCK_RESERVED = 1024 /* bytes of shared memory that a block takes beside its own */
 };
 
@@ -192,6 +194,11 @@ static void find_spans(struct arena *a, struct gemm_rows *r, int limit)
                     &irreps->segment[s]);
 }
 
+int gemm_teams_alike(const struct gemm_rows *r)
+{
+    return r->members % 2 ? 0 : r->members < SCHEDULERS ? SCHEDULERS / r->members : 1;
+}
+
 int gemm_words(const struct gemm_rows *r)
 {
     return r->split ? 2 : 1;
@@ -350,28 +357,6 @@ static int sum_words(const struct gemm *g)
     return words;
 }
 
-/* Blocks that have as many warps as there are parts, or together have them; as many on a multiprocessor as
- * registers and shared memory allow. */
-static bool choose_blocks(struct arena *a, struct gemm *g)
-{
-    const int others = 6 * kernel_size(g->sums->kernel);
-    const int warps = g->parts < 1 ? 1 : g->parts, words = sum_words(g) + others;
-    g->sets = round_up(warps, SUM_WARPS_MOST);
-    g->warps = round_up(warps, g->sets);
-    for (g->sum_stages = STAGES; g->sum_stages >= 1; g->sum_stages--)
-        for (g->fit = SUM_FIT; g->fit >= 1; g->fit--)
-            for (g->sum_items = 2 * GEMM_ITEMS; g->sum_items >= GEMM_ITEMS; g->sum_items -= GEMM_ITEMS) {
-                gemm_layout_sums(a, g);
-                if (g->fit * (g->sum_block.bytes + BLOCK_RESERVED) <=
-                        g->device->shared_bytes + BLOCK_RESERVED &&
-                    (g->fit == 1 || device_registers(g->device, round_up(g->warps * g->fit, 4) * 4) >= words))
-                    return true;
-            }
-    return false;
-}
-
-/* ---- cost ---- */
-
 static double sum_work(const struct demand *d, const struct gemm_sum *q)
 {
     const struct variant *v = gemm_variant(d, q->path);
@@ -393,6 +378,50 @@ static double bytes_of(const struct demand *d)
             elements += (double)demand_operand(d, o)->dim;
     return d ? kernel_size(d->kernel) * elements : 0;
 }
+
+/* May the blocks be on a multiprocessor together? */
+static bool sums_fit(struct arena *a, struct gemm *g)
+{
+    const int words = sum_words(g) + 6 * kernel_size(g->sums->kernel);
+    gemm_layout_sums(a, g);
+    return g->fit * (g->sum_block.bytes + BLOCK_RESERVED) <= g->device->shared_bytes + BLOCK_RESERVED &&
+           (g->fit == 1 ||
+            device_registers(g->device, round_up(g->warps * g->fit, SCHEDULERS) * SCHEDULERS) >= words);
+}
+
+/* The time of 16 items on a multiprocessor: a warp issues one in eight turns, all of them 2.5; for each tile
+ * it copies and waits; blocks of a set read the same rows. */
+static double sum_time(const struct gemm *g)
+{
+    const double alone = 8, together = 2.5, of_tile = 150, bytes_per_turn = 16;
+    const double warps = g->fit * g->warps, issued = warps < together * alone ? warps / alone : together;
+    double work = g->sets * g->warps * of_tile * GEMM_ITEMS / g->sum_items * (g->sum_stages > 1 ? 1 : 4);
+    for (int i = 0; i < g->sum_count; i++)
+        work += sum_work(g->sums, &g->sum[i]);
+    const double all = work / issued * g->sets * g->warps / (g->parts ? g->parts : 1);
+    const double memory = bytes_of(g->sums) * GEMM_ITEMS * g->sets / bytes_per_turn;
+    return all > memory ? all + 0.4 * memory : memory + 0.4 * all;
+}
+
+/* Blocks that have as many warps as there are parts, or together have them, and as many on a multiprocessor:
+ * what takes the least time. */
+static bool choose_blocks(struct arena *a, struct gemm *g)
+{
+    const int warps = g->parts < 1 ? 1 : g->parts, least = round_up(warps, SUM_WARPS_MOST);
+    struct gemm best = {0};
+    for (g->sets = least; g->sets <= warps && g->sets < least + SUM_SETS_MORE; g->sets++)
+        for (g->sum_stages = STAGES; g->sum_stages >= 1; g->sum_stages--)
+            for (g->fit = SUM_FIT; g->fit >= 1; g->fit--)
+                for (g->sum_items = 2 * GEMM_ITEMS; g->sum_items >= GEMM_ITEMS; g->sum_items -= GEMM_ITEMS) {
+                    g->warps = round_up(warps, g->sets);
+                    if (sums_fit(a, g) && (!best.fit || sum_time(g) < sum_time(&best)))
+                        best = *g;
+                }
+    *g = best.fit ? best : *g;
+    return best.fit > 0 && sums_fit(a, g);
+}
+
+/* ---- cost ---- */
 
 static double cost_of(struct gemm *g)
 {

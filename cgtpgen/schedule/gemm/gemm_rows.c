@@ -130,7 +130,7 @@ static void begin_rows(const struct gemm_path *q, const struct gemm_span *s, con
     const char *end = arena_printf(c->w->arena, "%d", r->n);
     if (apart) {
         line(c->o, "CGTP_LOOP");
-        line(c->o, "for (int first = 0; first < %d; first += %d) {", r->n, r->some);
+        line(c->o, "for (int first = 0; first < cgtp_opaque(%d); first += %d) {", r->n, r->some);
         end = r->n % r->some ? arena_printf(c->w->arena, "(first + %d < %d ? first + %d : %d)", r->some, r->n,
                                             r->some, r->n)
                              : arena_printf(c->w->arena, "first + %d", r->some);
@@ -437,7 +437,11 @@ static void emit_head(struct gemm_writer *c)
     line(o, "{");
     line(o, "CGTP_SHARED(shared);");
     line(o, "const int warp = cgtp_uniform(cgtp_warp());");
-    if (r->members > 1)
+    const int every = gemm_teams_alike(r);
+    if (r->members > 1 && every)
+        line(o, "const int team = warp / %d, member = (warp + team%s) %% %d;", r->members,
+             every > 1 ? arena_printf(c->w->arena, " / %d", every) : "", r->members);
+    else if (r->members > 1)
         line(o, "const int team = warp / %d, member = warp %% %d;", r->members, r->members);
     else
         line(o, "const int team = warp;");

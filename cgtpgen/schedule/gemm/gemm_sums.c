@@ -99,27 +99,41 @@ static void emit_items(const struct gemm_path *q, const struct gemm_sum *s)
         line(c->o, "}");
 }
 
-/* A warp's work for a part of the path's weights. */
+/* "if (part >= 4 && part < 8) {": is the warp's part one of the path's? */
+static void begin_part(const struct gemm_path *q, const struct gemm_sum *s)
+{
+    line(q->c->o, "if (part >= %d && part < %d) {", s->first, s->first + s->parts);
+    emit_part(q, s);
+}
+
+/* A warp's work of a tile for a part of the path's weights. */
 static void emit_sum(struct gemm_writer *c, const struct gemm_sum *s)
 {
     const struct gemm_path q = gemm_path_of(c, s->path, "i / 2", "u", "");
-    const int step = path_channels_a(q.e) * q.path->mul_z;
     gemm_comment(&q);
-    line(c->o, "if (part >= %d && part < %d) {", s->first, s->first + s->parts);
-    emit_part(&q, s);
+    begin_part(&q, s);
     for (int i = 0; i < q.v->ws; i++)
-        line(c->o, "real sum%d[%d][4] = {};", i, s->tiles);
-    line(c->o, "each_tile([&](const %s &rows) {", c->g->sum_tile.name);
+        line(c->o, "real(&sum%d)[%d][4] = cgtp_gemm_sums<%d>(sums + %d);", i, s->tiles, s->tiles,
+             i * s->tiles);
     emit_items(&q, s);
-    line(c->o, "});");
+    line(c->o, "}");
+}
+
+/* Stores what it has in the end. */
+static void emit_put(struct gemm_writer *c, const struct gemm_sum *s)
+{
+    const struct gemm_path q = gemm_path_of(c, s->path, "i / 2", "u", "");
+    const int step = path_channels_a(q.e) * q.path->mul_z;
+    begin_part(&q, s);
     for (int i = 0; i < q.v->ws; i++) {
         const struct operand *w = kernel_output(c->d->kernel, q.v->w[i].output);
         line(c->o,
-             "cgtp_put_weights<%d>(l.%sparts + own * (int64_t)%lld + %lld + u * %d%s + chunk * %d, sum%d, %d "
-             "- u, %d - chunk * %d);",
+             "cgtp_put_weights<%d>(l.%sparts + own * (int64_t)%lld + %lld + u * %d%s + chunk * %d, "
+             "cgtp_gemm_sums<%d>(sums + %d), %d - u, %d - chunk * %d);",
              step, w->symbol, source_dim(w), (long long)q.path->weight_offset, step,
              path_channels_a(q.e) > 1 ? arena_printf(c->w->arena, " + a * %d", q.path->mul_z) : "",
-             s->tiles * GEMM_BLOCK, i, q.path->mul_x, q.path->mul_z, s->tiles * GEMM_BLOCK);
+             s->tiles * GEMM_BLOCK, s->tiles, i * s->tiles, q.path->mul_x, q.path->mul_z,
+             s->tiles * GEMM_BLOCK);
     }
     line(c->o, "}");
 }
@@ -159,30 +173,42 @@ static void emit_next(struct gemm_writer *c, const char *to)
     line(c->o, "cgtp_copies_commit();");
 }
 
-/* Goes through the tiles of the block, with all of its warps. */
-static void emit_each_tile(struct gemm_writer *c)
+/* Goes through the block's tiles with all of its warps, from the one before its first on: so there is one
+ * place from where copies start. */
+static void emit_tiles(struct gemm_writer *c)
 {
     const struct gemm *g = c->g;
     struct out *o = c->o;
-    line(o, "auto each_tile = [&](auto add) {");
+    int most = 1;
+    for (int i = 0; i < g->sum_count; i++) {
+        const int n = g->sum[i].tiles * gemm_variant(c->d, g->sum[i].path)->ws;
+        most = n > most ? n : most;
+    }
+    line(o, "real sums[%d][4] = {}; /* of the warp's part */", most);
     if (g->sum_stages > 1)
         line(o, "int turn = 0;");
     line(o, "CGTP_LOOP");
-    line(o, "for (int64_t tile = own, next; tile < tiles; tile = next) {");
+    line(o, "for (int64_t tile = own - step, next; tile < tiles; tile = next) {");
     line(o, "next = tile + step;");
+    if (g->sum_stages == 1)
+        line(o, "if (tile >= 0) {");
     line(o, "cgtp_copies_wait<0>();");
     line(o, "cgtp_sync_group<%d>();", g->warps);
+    line(o, "const %s &rows = block.ring[%s];", g->sum_tile.name, g->sum_stages > 1 ? "turn" : "0");
     if (g->sum_stages > 1) {
         line(o, "turn = 1 - turn;");
         emit_next(c, "block.ring[turn]");
-        line(o, "add(block.ring[1 - turn]);");
-    } else {
-        line(o, "add(block.ring[0]);");
+        line(o, "if (tile < 0)");
+        line(o, "continue;");
+    }
+    for (int i = 0; i < g->sum_count; i++)
+        emit_sum(c, &g->sum[i]);
+    if (g->sum_stages == 1) {
         line(o, "cgtp_sync_group<%d>();", g->warps);
+        line(o, "}");
         emit_next(c, "block.ring[0]");
     }
     line(o, "}");
-    line(o, "};");
 }
 
 void gemm_sums_kernel(struct gemm_writer *c)
@@ -208,16 +234,10 @@ void gemm_sums_kernel(struct gemm_writer *c)
     line(o, "return l.items - i * %d < %d ? (int)(l.items - i * %d) : %d;", g->sum_items, g->sum_items,
          g->sum_items, g->sum_items);
     line(o, "};");
-    emit_each_tile(c);
     gemm_begin_launch(c);
-    gemm_copies(c, "own", "block.ring[0]", "warp", g->warps);
-    line(o, "cgtp_copies_commit();");
     emit_zeros(c);
+    emit_tiles(c);
     for (int i = 0; i < g->sum_count; i++)
-        emit_sum(c, &g->sum[i]);
-    if (g->parts < g->sets * g->warps) {
-        line(o, "if (part >= %d)", g->parts);
-        line(o, "each_tile([&](const %s &) {});", g->sum_tile.name);
-    }
+        emit_put(c, &g->sum[i]);
     gemm_end_launch(c);
 }
