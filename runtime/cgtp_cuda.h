@@ -226,7 +226,7 @@ CGTP_DEVICE void cgtp_copy16(void *shared, const void *global, cgtp_policy polic
                  : "memory");
 }
 
-/* The number, of which the compiler does not know that it is the same as before: what is made of it is made anew. */
+/* The number, of which the compiler knows nothing: what is made of it is made anew; a loop of so many turns stays one. */
 CGTP_DEVICE float cgtp_opaque(float value)
 {
     asm volatile("" : "+f"(value));
@@ -237,12 +237,10 @@ CGTP_DEVICE double cgtp_opaque(double value)
     asm volatile("" : "+d"(value));
     return value;
 }
-
-/* A number of turns that the compiler does not know, so that it does not unroll the loop, whatever it is told. */
-CGTP_DEVICE int cgtp_opaque(int turns)
+CGTP_DEVICE int cgtp_opaque(int value)
 {
-    asm volatile("" : "+r"(turns));
-    return turns;
+    asm volatile("" : "+r"(value));
+    return value;
 }
 
 /* Closes the group of this thread's copies so far. */

@@ -79,7 +79,7 @@ CGTP_DEVICE float cgtp_tf32(float value)
 }
 
 CGTP_DEVICE real cgtp_opaque(real value) { return value; }
-CGTP_DEVICE int cgtp_opaque(int turns) { return turns; }
+CGTP_DEVICE int cgtp_opaque(int value) { return value; }
 
 /* Of floats only what TF32 has is multiplied, and sums lose what does not fit: no lane may rely on more. */
 CGTP_DEVICE void cgtp_mma(float (&d)[4], const float (&a)[4], const float (&b)[2])

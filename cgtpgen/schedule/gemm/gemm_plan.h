@@ -105,8 +105,8 @@ int gemm_words(const struct gemm_rows *);
 /* Channels of the path that are summed over. */
 int gemm_depth(const struct gemm_rows *, const struct path *);
 
-/* Of how many teams in a row warps of one number have one part of the work; 0: all. Schedulers have a warp each in turn,
- * so that the same part of all teams would be one scheduler's. */
+/* Of how many teams in a row warps of one number have one part of the work; 0: all. Schedulers have a warp
+ * each in turn, so that the same part of all teams would be one scheduler's. */
 int gemm_teams_alike(const struct gemm_rows *);
 
 /* Lays out the shared memory of the kernels. */
