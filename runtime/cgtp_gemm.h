@@ -119,6 +119,26 @@ template <int tiles> CGTP_DEVICE real (&cgtp_gemm_sums(real (*sums)[4]))[tiles][
     return *(real (*)[tiles][4])sums;
 }
 
+/* sum[j][i] += a[i] b[j]. Products that add to one sum are apart, so that few wait for the one before. */
+template <int n, int m>
+CGTP_DEVICE void cgtp_add_products(float (*sum)[n][4], const cgtp_operand<4, float> (&a)[n],
+                                   const cgtp_operand<2, float> (&b)[m])
+{
+    CGTP_UNROLL
+    for (int part = 0; part < 3; part++)
+        CGTP_UNROLL
+    for (int i = 0; i < n * m; i++)
+        cgtp_mma(sum[i / n][i % n], part == 0 ? a[i % n].low : a[i % n].high, part == 1 ? b[i / n].low : b[i / n].high);
+}
+template <int n, int m>
+CGTP_DEVICE void cgtp_add_products(double (*sum)[n][4], const cgtp_operand<4, double> (&a)[n],
+                                   const cgtp_operand<2, double> (&b)[m])
+{
+    CGTP_UNROLL
+    for (int i = 0; i < n * m; i++)
+        cgtp_mma(sum[i / n][i % n], a[i % n].value, b[i / n].value);
+}
+
 /* Adds sums of few terms to those of many. */
 template <int tiles> CGTP_DEVICE void cgtp_add_parts(real (&sum)[tiles][4], const real (&part)[tiles][4])
 {

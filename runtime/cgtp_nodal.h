@@ -143,15 +143,16 @@ template <bool senders, typename Graph> CGTP_DEVICE auto cgtp_nodal_item(const G
 /* Tiles of items of the nodes that a block has, one after the other: node, node + step, .. */
 template <bool senders, int items, typename Graph> struct cgtp_nodal_tiles {
     const Graph &graph;
+    const int none; /* zero, of which ptxas does not know that lanes have it alike: it waits for what all lanes read */
     int64_t node, step, nodes;
     cgtp_positions of, next; /* of what is left of the node's items; of those of the node after it */
 
     CGTP_MEMBER cgtp_positions positions(int64_t n) const
     {
-        return n < nodes ? cgtp_positions_of<senders>(graph, n) : cgtp_positions{0, 0};
+        return n < nodes ? cgtp_positions_of<senders>(graph, n + none) : cgtp_positions{0, 0};
     }
     CGTP_MEMBER cgtp_nodal_tiles(const Graph &g, int64_t first, int64_t by, int64_t all)
-        : graph(g), node(first), step(by), nodes(all)
+        : graph(g), none(cgtp_shuffle(0, cgtp_lane())), node(first), step(by), nodes(all)
     {
         of = positions(first);
         next = positions(first + by);
@@ -198,75 +199,66 @@ CGTP_DEVICE void cgtp_nodal_take(real (&to)[tiles][blocks][4], const real *matri
     }
 }
 
-/* sum += matrix times rows of 8 items: columns are items. at: places of components 0, 4, .. after the lane's. kept: its
- * elements' parts stay in registers, too. */
-template <bool kept, int tiles, int blocks, int pitch, int n>
-CGTP_DEVICE void cgtp_nodal_multiply(real (&sum)[tiles][4], const real (&matrix)[tiles][blocks][4],
+/* sum[j] += matrix times rows of 8 items from number 8 j on: columns are items. at: places of components 0, 4, .. after
+ * the lane's. kept: its elements' parts stay in registers, too. first: sums are zero before. */
+template <bool kept, bool first, int eights, int tiles, int blocks, int pitch, int n>
+CGTP_DEVICE void cgtp_nodal_multiply(real (&sum)[eights][tiles][4], const real (&matrix)[tiles][blocks][4],
                                      const real (*rows)[pitch], const int (&at)[n])
 {
-    real part[tiles][4] = {};
+    real part[eights][tiles][4] = {};
     CGTP_UNROLL
     for (int k = 0; k < blocks; k++) {
-        cgtp_right right;
+        cgtp_left left[tiles];
+        cgtp_right right[eights];
         CGTP_UNROLL
-        for (int i = 0; i < 2; i++)
-            right.set(i, rows[cgtp_gemm_row(0)][at[2 * k + i]]);
+        for (int i = 0; i < 2 * eights; i++)
+            right[i / 2].set(i % 2, rows[i / 2 * 8 + cgtp_gemm_row(0)][at[2 * k + i % 2]]);
         CGTP_UNROLL
-        for (int t = 0; t < tiles; t++) {
-            cgtp_left left;
-            CGTP_UNROLL
-            for (int i = 0; i < 4; i++)
-                left.set(i, kept ? matrix[t][k][i] : cgtp_opaque(matrix[t][k][i]));
-            cgtp_add_product(part[t], left, right);
-        }
+        for (int i = 0; i < 4 * tiles; i++)
+            left[i / 4].set(i % 4, kept ? matrix[i / 4][k][i % 4] : cgtp_opaque(matrix[i / 4][k][i % 4]));
+        cgtp_add_products(first ? sum : part, left, right);
     }
-    cgtp_add_parts(sum, part);
+    CGTP_UNROLL
+    for (int j = 0; j < eights && !first; j++)
+        cgtp_add_parts(sum[j], part[j]);
 }
 
 /* sum += x z^T over 8 items, of which lanes have two that are neighbours, as then no rows meet in a bank: rows are
  * components of x, columns of z. at: places of components 0, 8, .. after the lane's. */
 template <int tiles, int blocks, int pitch_x, int n, int pitch_z, int m>
-CGTP_DEVICE void cgtp_nodal_outer(real (&sum)[tiles][blocks][4], const real (*x)[pitch_x], const int (&at_x)[n],
+CGTP_DEVICE void cgtp_nodal_outer(real (&sum)[blocks][tiles][4], const real (*x)[pitch_x], const int (&at_x)[n],
                                   const real (*z)[pitch_z], const int (&at_z)[m])
 {
     cgtp_left left[tiles];
+    cgtp_right right[blocks];
+    real part[blocks][tiles][4] = {};
     CGTP_UNROLL
-    for (int t = 0; t < tiles; t++)
-        CGTP_UNROLL
-    for (int i = 0; i < 4; i++)
-        left[t].set(i, x[cgtp_gemm_pair() + i / 2][at_x[2 * t + i % 2]]);
+    for (int i = 0; i < 4 * tiles; i++)
+        left[i / 4].set(i % 4, x[cgtp_gemm_pair() + i % 4 / 2][at_x[2 * (i / 4) + i % 2]]);
     CGTP_UNROLL
-    for (int k = 0; k < blocks; k++) {
-        cgtp_right right;
-        CGTP_UNROLL
-        for (int i = 0; i < 2; i++)
-            right.set(i, z[cgtp_gemm_pair() + i][at_z[k]]);
-        CGTP_UNROLL
-        for (int t = 0; t < tiles; t++) {
-            real part[1][4] = {};
-            cgtp_add_product(part[0], left[t], right);
-            CGTP_UNROLL
-            for (int i = 0; i < 4; i++)
-                sum[t][k][i] += part[0][i];
-        }
-    }
+    for (int i = 0; i < 2 * blocks; i++)
+        right[i / 2].set(i % 2, z[cgtp_gemm_pair() + i % 2][at_z[i / 2]]);
+    cgtp_add_products(part, left, right);
+    cgtp_add_parts(sum, part);
 }
 
-/* Stores results of 8 items, d components of the channel. at: as in cgtp_nodal_outer. */
-template <int d, int tiles, int pitch, int n>
-CGTP_DEVICE void cgtp_nodal_leave(real (*rows)[pitch], const real (&sum)[tiles][4], const int (&at)[n])
+/* Stores results of a tile, d components of the channel. at: as in cgtp_nodal_outer. */
+template <int d, int eights, int tiles, int pitch, int n>
+CGTP_DEVICE void cgtp_nodal_leave(real (*rows)[pitch], const real (&sum)[eights][tiles][4], const int (&at)[n])
 {
     CGTP_UNROLL
+    for (int j = 0; j < eights; j++)
+        CGTP_UNROLL
     for (int t = 0; t < tiles; t++)
         CGTP_UNROLL
     for (int i = 0; i < 4; i++)
         if (t * 16 + cgtp_gemm_sum_row(i) < d)
-            rows[cgtp_gemm_sum_column(i)][at[2 * t + i / 2]] = sum[t][i];
+            rows[j * 8 + cgtp_gemm_sum_column(i)][at[2 * t + i / 2]] = sum[j][t][i];
 }
 
 /* Stores sums over items as a matrix. */
 template <int dx, int dz, int pitch, int tiles, int blocks>
-CGTP_DEVICE void cgtp_nodal_leave_outer(real *matrix, const real (&sum)[tiles][blocks][4])
+CGTP_DEVICE void cgtp_nodal_leave_outer(real *matrix, const real (&sum)[blocks][tiles][4])
 {
     CGTP_UNROLL
     for (int t = 0; t < tiles; t++)
@@ -276,7 +268,7 @@ CGTP_DEVICE void cgtp_nodal_leave_outer(real *matrix, const real (&sum)[tiles][b
     for (int i = 0; i < 4; i++) {
         const int x = t * 16 + cgtp_gemm_sum_row(i), z = k * 8 + cgtp_gemm_sum_column(i);
         if (x < dx && z < dz)
-            matrix[x * pitch + z] = sum[t][k][i];
+            matrix[x * pitch + z] = sum[k][t][i];
     }
 }
 

@@ -651,7 +651,6 @@ static void rules_of_paired_items(void **state)
     expect(all, "paired: threads alone, where they have not all that they need");
 }
 
-
 static struct nodal *new_nodal(const struct schedules **all)
 {
     return own_plan("nodal", &backend_cuda, nodal, 0, all);
@@ -667,6 +666,12 @@ static void rules_of_nodal_matrices(void **state)
     g = new_nodal(&all);
     g->makings = 1;
     expect(all, "nodal: 1 tasks and 0 paths, not 2 and 0");
+    g = new_nodal(&all);
+    g->making_abreast = 2;
+    expect(all, "nodal: 2 warps abreast make 1 matrices");
+    g = new_nodal(&all);
+    g->flow_abreast = 4;
+    expect(all, "nodal: 4 warps abreast take 0 sums");
     g = new_nodal(&all);
     g->job[0].cells = 0;
     expect(all, "nodal: cell 0 is in 0 jobs");

@@ -50,7 +50,7 @@ static void check_cells(struct checker *c, const struct nodal *g)
         check_that(c, paths[i] == (g->demand->variant_of[i] >= 0), "path %d is in %d cells", i, paths[i]);
 }
 
-/* Has each job a warp for each matrix, and for what flows back by each path? */
+/* Is each job made, and has each path what flows back by it? */
 static void check_tasks(struct checker *c, const struct nodal *g)
 {
     int paths = 0, flows = 0;
@@ -58,11 +58,18 @@ static void check_tasks(struct checker *c, const struct nodal *g)
         paths += g->outers ? g->cell[g->job[i].cell[0]].paths : 0;
     for (int i = 0; i < g->flows; i++)
         flows += g->flow[i].paths;
-    check_that(c, g->makings == g->jobs * g->matrices && flows == paths,
-               "%d tasks and %d paths, not %d and %d", g->makings, flows, g->jobs * g->matrices, paths);
+    const int makings = g->matrices ? g->jobs : 0;
+    check_that(c, g->makings == makings && flows == paths, "%d tasks and %d paths, not %d and %d", g->makings,
+               flows, makings, paths);
+    check_that(c, g->making_abreast == 1 || g->making_abreast == g->matrices,
+               "%d warps abreast make %d matrices", g->making_abreast, g->matrices);
+    check_that(c, g->flow_abreast == 1 || g->flow_abreast == g->outers, "%d warps abreast take %d sums",
+               g->flow_abreast, g->outers);
     for (int i = 0; i < g->makings + g->flows; i++) {
         const struct nodal_task *t = i < g->makings ? &g->making[i] : &g->flow[i - g->makings];
-        check_that(c, t->warp >= 0 && t->warp < NODAL_CHANNELS, "task %d is of warp %d", i, t->warp);
+        const int abreast = i < g->makings ? g->making_abreast : g->flow_abreast;
+        check_that(c, t->warp >= 0 && t->warp < NODAL_CHANNELS / abreast, "task %d is of warp %d", i,
+                   t->warp);
     }
 }
 
@@ -91,6 +98,8 @@ static void report(struct report *r, const struct schedule *s)
     report_number(r, "matrices", g->matrices);
     report_number(r, "products", g->products);
     report_number(r, "sums_of_products", g->outers);
+    report_number(r, "warps_abreast",
+                  g->flow_abreast > g->making_abreast ? g->flow_abreast : g->making_abreast);
     report_flag(r, "parts_in_registers", g->keeps_parts);
     report_part(r, "shared_bytes_per_block", g->block.bytes, g->device->shared_bytes);
     report_number(r, "registers_least", g->registers);

@@ -5,6 +5,8 @@
 #include "schedule/code_print.h"
 #include "schedule/path.h"
 
+#include <string.h>
+
 /* ---- functions: cells of a path's matrix, and their sums by component of y ---- */
 
 static const char *place(void *context, int operand, int i)
@@ -174,7 +176,14 @@ static const char *w_at(const struct nodal_writer *c, const struct nodal_job *jo
     return arena_printf(c->w->arena, "*(%s + u)", with_offset(c, rows, job->cells, offset));
 }
 
-static const char *cell_at(const struct nodal_writer *c, const struct nodal_job *job, int matrix)
+const char *nodal_matrix_of(const struct nodal_writer *c, const char *matrix, const char *channel)
+{
+    const struct nodal_spread spread = nodal_spread(c->g);
+    return arena_printf(c->w->arena, "block.now.matrix[%s] + %s * %d + %s / %d * %d", matrix, channel,
+                        spread.channel, channel, spread.group, spread.gap);
+}
+
+static const char *cell_at(const struct nodal_writer *c, const struct nodal_job *job)
 {
     int offset[NODAL_CELLS];
     for (int k = 0; k < job->cells; k++) {
@@ -182,7 +191,7 @@ static const char *cell_at(const struct nodal_writer *c, const struct nodal_job 
         offset[k] = nodal_before(&c->w->problem->x, cell->x) * nodal_pitch(c->g) +
                     nodal_before(&c->w->problem->z, cell->z);
     }
-    return with_offset(c, arena_printf(c->w->arena, "block.now.matrix[%d][u]", matrix), job->cells, offset);
+    return with_offset(c, nodal_matrix_of(c, "of", "u"), job->cells, offset);
 }
 
 /* Rows and columns of the job's cells, and the distance of the matrix's rows: template arguments. */
@@ -222,89 +231,174 @@ static void emit_one(struct nodal_writer *c, const struct nodal_task *task, emit
     line(c->o, "}");
 }
 
-/* All tasks, in the branches of their warps. */
-static void emit_tasks(struct nodal_writer *c, int n, const struct nodal_task *task, emit_task *emit)
+/* All tasks, in the branches of their warps, for the matrices of each: number `of` of so many. */
+static void emit_tasks(struct nodal_writer *c, int n, const struct nodal_task *task, int abreast,
+                       int matrices, emit_task *emit)
 {
     bool branches = false;
     line(c->o, "{");
     line(c->o, "const int u = cgtp_lane() %% %d;", NODAL_CHANNELS);
-    for (int warp = 0; warp < NODAL_CHANNELS; warp++) {
+    if (abreast > 1)
+        line(c->o, "const int of = warp %% %d;", abreast);
+    else if (matrices > 1)
+        line(c->o, "CGTP_LOOP for (int of = 0; of < %d; of++) {", matrices);
+    else
+        line(c->o, "constexpr int of = 0;");
+    for (int warp = 0; warp < NODAL_CHANNELS / abreast; warp++) {
         bool any = false;
         for (int i = 0; i < n; i++) {
             if (task[i].warp != warp)
                 continue;
             if (!any)
-                line(c->o, "%sif (warp == %d) {", branches ? "} else " : "", warp);
+                line(c->o, "%sif (%s == %d) {", branches ? "} else " : "",
+                     abreast > 1 ? arena_printf(c->w->arena, "warp / %d", abreast) : "warp", warp);
             any = branches = true;
             emit_one(c, &task[i], emit);
         }
     }
     if (branches)
         line(c->o, "}");
+    if (abreast < matrices) {
+        line(c->o, "cgtp_sync_warp();");
+        line(c->o, "}");
+    }
     line(c->o, "}");
 }
 
-/* v += w y, by a path of the job. */
-static void emit_scaled(struct nodal_writer *c, const struct nodal_job *job, int i,
-                        const struct nodal_pair *pair)
+/* Of so many matrices each has a name here, or none. Where it has none nothing is done. */
+static const char *if_named(const struct nodal_writer *c, int matrices, const char *const *name)
 {
-    const struct operand *y = source_input(c->w, pair->y);
+    struct text some = {.arena = c->w->arena};
+    bool all = true;
+    for (int k = 0; k < matrices; k++) {
+        all &= name[k] != NULL;
+        if (name[k])
+            text_printf(&some, "%sof == %d", some.n ? " || " : "", k);
+    }
+    return all ? "" : arena_printf(c->w->arena, "if (%s) ", text_string(&some));
+}
+
+/* The name of the matrix that the warp has. */
+static const char *named(const struct nodal_writer *c, int matrices, const char *const *name)
+{
+    const char *last = NULL;
+    for (int k = matrices - 1; k >= 0; k--)
+        if (name[k] && !last)
+            last = name[k];
+        else if (name[k] && strcmp(name[k], last) != 0)
+            last = arena_printf(c->w->arena, "(of == %d ? %s : %s)", k, name[k], last);
+    return last;
+}
+
+static const char *y_row(const struct nodal_writer *c, int input)
+{
+    return arena_printf(c->w->arena, "block.%s[turn_of_y]", source_input(c->w, input)->symbol);
+}
+
+static const char *w_row(const struct nodal_writer *c, int input)
+{
+    return arena_printf(c->w->arena, "block.%s", source_input(c->w, input)->symbol);
+}
+
+/* v += w y, by a path of the job, for the matrices' terms: one of each at a time. */
+static void emit_scaled(struct nodal_writer *c, const struct nodal_job *job, int i)
+{
+    const struct nodal *g = c->g;
     const struct path *p = path_of(c, job, i, 0);
-    const char *w = "1";
-    if (p->weighted)
-        w = w_at(c, job, i, arena_printf(c->w->arena, "block.%s", source_input(c->w, pair->w)->symbol));
-    line(c->o, "cgtp_nodal_scale<%d, %d>(v, %s, %s);", 2 * p->l2 + 1, nodal_step(&y->block[p->y]),
-         y_at(c, job, i, y, arena_printf(c->w->arena, "block.%s[turn_of_y]", y->symbol)), w);
+    const char **y = NEW_ARRAY(c->w->arena, const char *, g->matrices),
+               **w = NEW_ARRAY(c->w->arena, const char *, g->matrices);
+    int *next = NEW_ARRAY(c->w->arena, int, g->matrices);
+    for (const struct operand *row = source_input(c->w, g->matrix[0].term[0].y); row;) {
+        bool any = false;
+        for (int k = 0; k < g->matrices; k++) {
+            const struct nodal_matrix *m = &g->matrix[k];
+            while (next[k] < m->terms && !nodal_takes(g, p, m->term[next[k]].w))
+                next[k]++;
+            const struct nodal_pair *pair = next[k] < m->terms ? &m->term[next[k]++] : NULL;
+            y[k] = pair ? y_row(c, pair->y) : NULL;
+            w[k] = pair && p->weighted ? w_row(c, pair->w) : NULL;
+            any |= pair != NULL;
+        }
+        if (!any)
+            break;
+        line(c->o, "%scgtp_nodal_scale<%d, %d>(v, %s, %s);", if_named(c, g->matrices, y), 2 * p->l2 + 1,
+             nodal_step(&row->block[p->y]), y_at(c, job, i, row, named(c, g->matrices, y)),
+             p->weighted ? w_at(c, job, i, named(c, g->matrices, w)) : "1");
+    }
 }
 
 /* The job's cells of a matrix. */
 static void emit_making(struct nodal_writer *c, const struct nodal_job *job, const struct nodal_task *task)
 {
-    const int matrix = task->part;
-    const struct nodal_matrix *q = &c->g->matrix[matrix];
+    (void)task;
     line(c->o, "real m[%d] = {0};", cell_elements(c, job));
     for (int i = 0; i < c->g->cell[job->cell[0]].paths; i++) {
         const struct path *p = path_of(c, job, i, 0);
         bool takes = false, is_new = false;
-        for (int t = 0; t < q->terms; t++)
-            takes |= nodal_takes(c->g, p, q->term[t].w);
+        for (int k = 0; k < c->g->matrices; k++)
+            for (int t = 0; t < c->g->matrix[k].terms; t++)
+                takes |= nodal_takes(c->g, p, c->g->matrix[k].term[t].w);
         if (!takes)
             continue;
         line(c->o, "{");
         line(c->o, "real v[%d] = {0};", 2 * p->l2 + 1);
-        for (int t = 0; t < q->terms; t++)
-            if (nodal_takes(c->g, p, q->term[t].w))
-                emit_scaled(c, job, i, &q->term[t]);
+        emit_scaled(c, job, i);
         line(c->o, "%s(m, v);", function_of(c, c->w->plan->path[p->number].matrix, false, &is_new));
         line(c->o, "}");
     }
     if (job->cells < NODAL_CELLS)
         line(c->o, "if (mine)");
-    line(c->o, "cgtp_nodal_put_cell<%s>(%s, m);", cell_size(c, job), cell_at(c, job, matrix));
+    line(c->o, "cgtp_nodal_put_cell<%s>(%s, m);", cell_size(c, job), cell_at(c, job));
 }
 
 void nodal_make_matrices(struct nodal_writer *c)
 {
-    if (c->g->makings)
-        emit_tasks(c, c->g->makings, c->g->making, emit_making);
+    const struct nodal *g = c->g;
+    if (g->makings)
+        emit_tasks(c, g->makings, g->making, g->making_abreast, g->matrices, emit_making);
 }
 
-/* What a path's flows give the outputs of weights: one lane adds all that there is for a weight. */
-static void emit_weight_shares(struct nodal_writer *c, const struct nodal_job *job, int i)
+/* For each of the sums that flow back, what an output takes of it by a path, times what: the row of the
+ * kernel input there; false: nothing. `turn` counts what it takes of one. */
+static bool find_shares(struct nodal_writer *c, const struct path *p, int output, int turn, const char **row)
+{
+    const bool weights = demand_operand(c->w->demand, output)->slot == SLOT_W;
+    bool any = false;
+    for (int k = 0; k < c->g->outers; k++) {
+        int n = 0;
+        row[k] = NULL;
+        for (int s = 0; s < c->g->shares; s++) {
+            const struct nodal_share *share = &c->g->share[s];
+            if (share->output != output || share->outer != k ||
+                (!weights && !nodal_takes(c->g, p, share->by)))
+                continue;
+            if (n++ == turn)
+                row[k] = weights ? y_row(c, share->by) : p->weighted ? w_row(c, share->by) : "1";
+        }
+        any |= row[k] != NULL;
+    }
+    return any;
+}
+
+/* What a path's flow gives an output of weights: one lane adds all that there is for a weight and a matrix.
+ */
+static void emit_weight_shares(struct nodal_writer *c, const struct nodal_job *job, int i, int output)
 {
     const struct path *p = path_of(c, job, i, 0);
-    for (int s = 0; s < c->g->shares; s++) {
-        const struct nodal_share *share = &c->g->share[s];
-        const struct operand *q = demand_operand(c->w->demand, share->output);
-        if (q->slot != SLOT_W || !p->weighted)
-            continue;
-        const struct operand *y = source_input(c->w, share->by);
+    const struct operand *q = demand_operand(c->w->demand, output),
+                         *y = source_input(c->w, c->g->share[0].by);
+    const char **row = NEW_ARRAY(c->w->arena, const char *, c->g->outers);
+    for (int s = 0; s < c->g->shares; s++)
+        if (c->g->share[s].output == output)
+            y = source_input(c->w, c->g->share[s].by);
+    for (int turn = 0; p->weighted && find_shares(c, p, output, turn, row); turn++) {
         if (job->cells < NODAL_CELLS)
             line(c->o, "if (mine)");
-        line(c->o, "%s += cgtp_nodal_dot<%d, %d>(%s, v%d);",
-             w_at(c, job, i, arena_printf(c->w->arena, "block.%ssums", q->symbol)), 2 * p->l2 + 1,
-             nodal_step(&y->block[p->y]),
-             y_at(c, job, i, y, arena_printf(c->w->arena, "block.%s[turn_of_y]", y->symbol)), share->outer);
+        line(c->o, "%s%s += cgtp_nodal_dot<%d, %d>(%s, v);", if_named(c, c->g->outers, row),
+             w_at(c, job, i,
+                  arena_printf(c->w->arena, "block.%ssums[%s]", q->symbol,
+                               c->g->flow_abreast > 1 ? "of" : "0")),
+             2 * p->l2 + 1, nodal_step(&y->block[p->y]), y_at(c, job, i, y, named(c, c->g->outers, row)));
     }
 }
 
@@ -323,23 +417,14 @@ static void emit_row_shares(struct nodal_writer *c, const struct nodal_job *job,
 {
     const struct path *p = path_of(c, job, i, 0);
     const struct operand *q = demand_operand(c->w->demand, output);
-    bool any = false;
-    for (int s = 0; s < c->g->shares; s++) {
-        const struct nodal_share *share = &c->g->share[s];
-        if (share->output != output || !nodal_takes(c->g, p, share->by))
-            continue;
-        if (!any) {
-            line(c->o, "{");
-            line(c->o, "real sum[%d] = {0};", 2 * p->l2 + 1);
-        }
-        any = true;
-        const char *w = "1";
-        if (p->weighted)
-            w = w_at(c, job, i, arena_printf(c->w->arena, "block.%s", source_input(c->w, share->by)->symbol));
-        line(c->o, "cgtp_nodal_scale<%d, 1>(sum, v%d, %s);", 2 * p->l2 + 1, share->outer, w);
-    }
-    if (!any)
+    const char **row = NEW_ARRAY(c->w->arena, const char *, c->g->outers);
+    if (!find_shares(c, p, output, 0, row))
         return;
+    line(c->o, "{");
+    line(c->o, "real sum[%d] = {0};", 2 * p->l2 + 1);
+    for (int turn = 0; find_shares(c, p, output, turn, row); turn++)
+        line(c->o, "%scgtp_nodal_scale<%d, 1>(sum, v, %s);", if_named(c, c->g->outers, row), 2 * p->l2 + 1,
+             p->weighted ? w_at(c, job, i, named(c, c->g->outers, row)) : "1");
     if (job->cells < NODAL_CELLS)
         line(c->o, "if (mine)");
     line(c->o, "cgtp_nodal_add<%d, %d>(%s, sum);", 2 * p->l2 + 1, nodal_step(&q->block[p->y]),
@@ -357,29 +442,27 @@ static void emit_path_flow(struct nodal_writer *c, const struct nodal_job *job, 
     bool is_new = false;
     const char *fold = function_of(c, c->w->plan->path[p->number].matrix, true, &is_new);
     line(c->o, "{");
-    for (int k = 0; k < c->g->outers; k++) {
-        line(c->o, "real v%d[%d] = {0};", k, 2 * p->l2 + 1);
-        line(c->o, "%s(v%d, m%d);", fold, k, k);
-    }
-    emit_weight_shares(c, job, path);
+    line(c->o, "real v[%d] = {0};", 2 * p->l2 + 1);
+    line(c->o, "%s(v, m);", fold);
     for (int o = 0; o < c->w->demand->outputs; o++)
-        if (demand_operand(c->w->demand, o)->slot == SLOT_Y)
+        if (demand_operand(c->w->demand, o)->slot == SLOT_W)
+            emit_weight_shares(c, job, path, o);
+        else if (demand_operand(c->w->demand, o)->slot == SLOT_Y)
             emit_row_shares(c, job, path, waits, o);
     line(c->o, "}");
 }
 
 static void emit_flowing(struct nodal_writer *c, const struct nodal_job *job, const struct nodal_task *task)
 {
-    for (int k = 0; k < c->g->outers; k++) {
-        line(c->o, "real m%d[%d];", k, cell_elements(c, job));
-        line(c->o, "cgtp_nodal_take_cell<%s>(m%d, %s);", cell_size(c, job), k, cell_at(c, job, k));
-    }
+    line(c->o, "real m[%d];", cell_elements(c, job));
+    line(c->o, "cgtp_nodal_take_cell<%s>(m, %s);", cell_size(c, job), cell_at(c, job));
     for (int i = 0; i < task->paths; i++)
-        emit_path_flow(c, job, task->part + i, task->waits[i]);
+        emit_path_flow(c, job, task->first + i, task->waits[i]);
 }
 
 void nodal_flow_back(struct nodal_writer *c)
 {
-    if (c->g->flows)
-        emit_tasks(c, c->g->flows, c->g->flow, emit_flowing);
+    const struct nodal *g = c->g;
+    if (g->flows)
+        emit_tasks(c, g->flows, g->flow, g->flow_abreast, g->outers, emit_flowing);
 }

@@ -12,7 +12,11 @@ struct nodal_writer {
     struct source *w;
     struct out *o;
     const struct nodal *g;
+    bool alike; /* rows of x and of z have the same places */
 };
+
+/* Where a channel's matrix begins. */
+const char *nodal_matrix_of(const struct nodal_writer *, const char *matrix, const char *channel);
 
 /* Elements between the components of a channel in what a block has of a row, and where channel 0 begins. */
 int nodal_step(const struct operand_block *);

@@ -43,8 +43,6 @@ const char *nodal_teams(struct arena *a, const struct nodal *g)
     return arena_printf(a, "cgtp_nodal_teams(%d, %d)", parts_of(g), g->fit);
 }
 
-static const char *const letters[SLOT_COUNT] = {[SLOT_X] = "x", [SLOT_Y] = "y", [SLOT_G] = "z"};
-
 /* An operand of the slot that the demand reads or writes. */
 static const struct operand *operand_of_slot(const struct nodal_writer *c, enum slot slot)
 {
@@ -55,6 +53,30 @@ static const struct operand *operand_of_slot(const struct nodal_writer *c, enum 
         if (demand_operand(c->w->demand, o)->slot == slot)
             return demand_operand(c->w->demand, o);
     return NULL;
+}
+
+/* Are components of x and of z in the same places? */
+static bool are_alike(const struct operand *x, const struct operand *z)
+{
+    bool alike = x && z && x->blocks == z->blocks;
+    for (int i = 0; alike && i < x->blocks; i++) {
+        const struct operand_block *a = &x->block[i], *b = &z->block[i];
+        alike = a->offset == b->offset && a->components == b->components &&
+                block_is_apart(a) == block_is_apart(b) && a->component == b->component;
+    }
+    return alike;
+}
+
+/* Whose places rows of the slot have. */
+static enum slot places_of(const struct nodal_writer *c, enum slot slot)
+{
+    return slot == SLOT_G && c->alike ? SLOT_X : slot;
+}
+
+static const char *letter_of(const struct nodal_writer *c, enum slot slot)
+{
+    static const char *const letters[SLOT_COUNT] = {[SLOT_X] = "x", [SLOT_Y] = "y", [SLOT_G] = "z"};
+    return letters[places_of(c, slot)];
 }
 
 /* ---- tables ---- */
@@ -79,20 +101,20 @@ static void emit_tables(struct nodal_writer *c, enum slot slot)
     if (!q)
         return;
     if (slot != SLOT_Y)
-        line(c->o, "CGTP_TABLE cgtp_steps %s_%s_place[] = {%s};", c->g->name, letters[slot],
+        line(c->o, "CGTP_TABLE cgtp_steps %s_%s_place[] = {%s};", c->g->name, letter_of(c, slot),
              text_string(&places));
-    line(c->o, "CGTP_TABLE cgtp_steps %s_%s_chunk[] = {%s};", c->g->name, letters[slot],
+    line(c->o, "CGTP_TABLE cgtp_steps %s_%s_chunk[] = {%s};", c->g->name, letter_of(c, slot),
          text_string(&chunks));
 }
 
 /* ---- before the first node ---- */
 
-/* Is a slot of items read as a right operand of a product, or as a left one? */
+/* Are rows of these places read as right operands of products? */
 static bool is_multiplied(const struct nodal_writer *c, enum slot slot)
 {
     bool is = false;
     for (int i = 0; i < c->g->products; i++)
-        is |= source_input(c->w, c->g->product[i].from)->slot == slot;
+        is |= places_of(c, source_input(c->w, c->g->product[i].from)->slot) == slot;
     return is;
 }
 
@@ -101,9 +123,9 @@ static void emit_places(struct nodal_writer *c)
     static const enum slot slots[] = {SLOT_X, SLOT_Y, SLOT_G};
     for (int i = 0; i < 3; i++) {
         const enum slot slot = slots[i];
-        const char *name = letters[slot];
+        const char *name = letter_of(c, slot);
         const int d = nodal_side(c->g, slot);
-        if (!operand_of_slot(c, slot))
+        if (!operand_of_slot(c, slot) || places_of(c, slot) != slot)
             continue;
         if (slot == SLOT_Y && demand_inputs_of(c->w->demand, slot)) {
             line(c->o, "int y_elements[%d];", y_turns_of(c->g));
@@ -195,8 +217,8 @@ static void emit_load_tile(struct nodal_writer *c)
             line(c->o,
                  "cgtp_nodal_copy<%d>(block.stage[stage].%s[row], l.%s + (int64_t)item[k] * %s, %s_chunks, "
                  "%s);",
-                 chunks_of(c->g, q->slot), q->symbol, q->symbol, source_stride(c->w, q), letters[q->slot],
-                 item_rows_policy(c->w, q));
+                 chunks_of(c->g, q->slot), q->symbol, q->symbol, source_stride(c->w, q),
+                 letter_of(c, q->slot), item_rows_policy(c->w, q));
     }
     line(c->o, "} else {");
     for (int i = 0; i < c->w->form->inputs; i++) {
@@ -281,33 +303,54 @@ static void emit_put(struct nodal_writer *c)
                  "cgtp_nodal_put<%d>(l.%s + before[k] * %s, %s_chunks, block.now.out[(turn + 1) %% "
                  "2].%s[row], "
                  "before[k] >= 0);",
-                 chunks_of(c->g, q->slot), q->symbol, source_stride(c->w, q), letters[q->slot], q->symbol);
+                 chunks_of(c->g, q->slot), q->symbol, source_stride(c->w, q), letter_of(c, q->slot),
+                 q->symbol);
     }
     line(c->o, "}");
 }
 
-static void emit_products(struct nodal_writer *c, int output)
+/* An output of a tile of so many items. */
+static void emit_products(struct nodal_writer *c, int output, int items)
 {
     const struct nodal *g = c->g;
     const struct operand *q = demand_operand(c->w->demand, output);
     const int d = nodal_side(g, q->slot);
     line(c->o, "{");
-    line(c->o, "real sum[%d][4] = {};", nodal_tiles(d));
+    line(c->o, "real sum[%d][%d][4] = {};", items / NODAL_ITEMS, nodal_tiles(d));
+    bool first = true;
     for (int i = 0; i < g->products; i++) {
         const struct operand *from = source_input(c->w, g->product[i].from);
-        if (g->product[i].output == output)
-            line(c->o, "cgtp_nodal_multiply<%s>(sum, operand%d, rows.%s + first, %s_by_four);",
-                 g->keeps_parts ? "true" : "false", g->product[i].operand, from->symbol, letters[from->slot]);
+        if (g->product[i].output != output)
+            continue;
+        line(c->o, "cgtp_nodal_multiply<%s, %s>(sum, operand%d, rows.%s, %s_by_four);",
+             g->keeps_parts ? "true" : "false", first ? "true" : "false", g->product[i].operand, from->symbol,
+             letter_of(c, from->slot));
+        first = false;
     }
-    line(c->o, "cgtp_nodal_leave<%d>(block.now.out[turn %% 2].%s + first, sum, %s_by_eight);", d, q->symbol,
-         letters[q->slot]);
+    line(c->o, "cgtp_nodal_leave<%d>(block.now.out[turn %% 2].%s, sum, %s_by_eight);", d, q->symbol,
+         letter_of(c, q->slot));
     line(c->o, "}");
+}
+
+/* All outputs of a tile, of which half may be empty. */
+static void emit_all_products(struct nodal_writer *c)
+{
+    const struct nodal *g = c->g;
+    if (g->items > NODAL_ITEMS)
+        line(c->o, "const bool more = at + %d < of.end;", NODAL_ITEMS);
+    for (int items = g->items; items >= NODAL_ITEMS && g->products; items -= NODAL_ITEMS) {
+        line(c->o, items == g->items ? (items > NODAL_ITEMS ? "if (more) {" : "{") : "} else {");
+        for (int o = 0; o < c->w->demand->outputs; o++)
+            if (demand_operand(c->w->demand, o)->index == INDEX_ITEM)
+                emit_products(c, o, items);
+    }
+    if (g->products)
+        line(c->o, "}");
 }
 
 static void emit_tile(struct nodal_writer *c)
 {
     const struct nodal *g = c->g;
-    const int halves = g->items / NODAL_ITEMS;
     line(c->o, "cgtp_copies_wait<%d>();", g->stages - 2);
     line(c->o, "cgtp_sync_block();");
     line(c->o, "const auto &rows = block.stage[turn %% %d];", g->stages);
@@ -320,21 +363,12 @@ static void emit_tile(struct nodal_writer *c)
         line(c->o, "for (int k = 0; k < %d; k++)", g->items / NODAL_CHANNELS);
         line(c->o, "before[k] = rows.item[warp + k * %d];", NODAL_CHANNELS);
     }
-    if (halves > 1) {
-        line(c->o, "CGTP_LOOP");
-        line(c->o, "for (int first = 0; first < %d && at + first < of.end; first += %d) {", g->items,
-             NODAL_ITEMS);
-    } else {
-        line(c->o, "{");
-        line(c->o, "constexpr int first = 0;");
-    }
-    for (int o = 0; o < c->w->demand->outputs; o++)
-        if (demand_operand(c->w->demand, o)->index == INDEX_ITEM)
-            emit_products(c, o);
+    emit_all_products(c);
     for (int i = 0; i < g->outers; i++)
-        line(c->o, "cgtp_nodal_outer(outer%d, rows.%s + first, x_by_eight, rows.%s + first, z_by_eight);", i,
-             source_input(c->w, g->outer[i].x)->symbol, source_input(c->w, g->outer[i].g)->symbol);
-    line(c->o, "}");
+        for (int first = 0; first < g->items; first += NODAL_ITEMS)
+            line(c->o, "%scgtp_nodal_outer(outer%d, rows.%s + %d, x_by_eight, rows.%s + %d, %s_by_eight);",
+                 first ? "if (more) " : "", i, source_input(c->w, g->outer[i].x)->symbol, first,
+                 source_input(c->w, g->outer[i].g)->symbol, first, letter_of(c, SLOT_G));
 }
 
 /* ---- a node ---- */
@@ -346,11 +380,12 @@ static void emit_operands(struct nodal_writer *c)
         const struct nodal_operand *q = &g->operand[i];
         line(c->o, "real operand%d[%d][%d][4];", i, nodal_tiles(q->back ? g->dx : g->dz),
              nodal_blocks(q->back ? g->dz : g->dx));
-        line(c->o, "cgtp_nodal_take<%s, %d, %d, %d>(operand%d, block.now.matrix[%d][warp]);",
-             q->back ? "true" : "false", g->dx, g->dz, nodal_pitch(g), i, q->matrix);
+        line(c->o, "cgtp_nodal_take<%s, %d, %d, %d>(operand%d, %s);", q->back ? "true" : "false", g->dx,
+             g->dz, nodal_pitch(g), i,
+             nodal_matrix_of(c, arena_printf(c->w->arena, "%d", q->matrix), "warp"));
     }
     for (int i = 0; i < g->outers; i++)
-        line(c->o, "real outer%d[%d][%d][4] = {};", i, nodal_tiles(g->dx), nodal_blocks(g->dz));
+        line(c->o, "real outer%d[%d][%d][4] = {};", i, nodal_blocks(g->dz), nodal_tiles(g->dx));
 }
 
 /* The tiles of a node. */
@@ -371,8 +406,8 @@ static void emit_tiles(struct nodal_writer *c)
     if (g->outers)
         line(c->o, "%s;", g->out.bytes ? "cgtp_sync_block()" : "cgtp_sync_warp()");
     for (int i = 0; i < g->outers; i++)
-        line(c->o, "cgtp_nodal_leave_outer<%d, %d, %d>(block.now.matrix[%d][warp], outer%d);", g->dx, g->dz,
-             nodal_pitch(g), i, i);
+        line(c->o, "cgtp_nodal_leave_outer<%d, %d, %d>(%s, outer%d);", g->dx, g->dz, nodal_pitch(g),
+             nodal_matrix_of(c, arena_printf(c->w->arena, "%d", i), "warp"), i);
 }
 
 /* Sums over a node's items, where lanes find their cells of them, and the rows of y that they become. */
@@ -423,9 +458,12 @@ static void emit_parts(struct nodal_writer *c)
     line(c->o, "continue;");
     for (int o = 0; o < c->w->demand->outputs; o++) {
         const struct operand *q = demand_operand(c->w->demand, o);
+        struct text sum = {.arena = c->w->arena};
+        for (int k = 0; k < c->g->flow_abreast; k++)
+            text_printf(&sum, "%sblock.%ssums[%d][i]", k ? " + " : "", q->symbol, k);
         if (q->slot == SLOT_W)
-            line(c->o, "l.%sparts[cgtp_block() / %d * (int64_t)%lld + at] = block.%ssums[i];", q->symbol,
-                 parts_of(c->g), source_dim(q), q->symbol);
+            line(c->o, "l.%sparts[cgtp_block() / %d * (int64_t)%lld + at] = %s;", q->symbol, parts_of(c->g),
+                 source_dim(q), text_string(&sum));
     }
     line(c->o, "}");
 }
@@ -464,9 +502,11 @@ void nodal_kernel(struct source *w)
     const struct nodal *g = w->schedule->own;
     struct out o = {.text = w->out};
     struct nodal_writer c = {.w = w, .o = &o, .g = g};
+    c.alike = are_alike(operand_of_slot(&c, SLOT_X), operand_of_slot(&c, SLOT_G));
     layout_print(&o, &g->block);
     for (int i = 0; i < 3; i++)
-        emit_tables(&c, slots[i]);
+        if (places_of(&c, slots[i]) == slots[i])
+            emit_tables(&c, slots[i]);
     if (reads_weights(&c) || nodal_has(g, SLOT_W))
         emit_weight_places(&c);
     blank(&o);

@@ -4,7 +4,7 @@
 enum {
     LINE = 128, /* copies are fastest to multiples of it */
     CHUNK = 16, /* what a lane copies at a time */
-    BANKS = 32  /* matrices of neighbouring channels begin four of them apart */
+    BANKS = 32
 };
 
 int nodal_tiles(int components)
@@ -17,14 +17,32 @@ int nodal_blocks(int components)
     return (components + 7) / 8;
 }
 
-int nodal_pitch(const struct nodal *g)
+/* The least number from `least` on that is so much more than a multiple of `of`. */
+static int round_to(int least, int more, int of)
 {
-    return g->dz + NODAL_PAD;
+    return (least - more + of - 1) / of * of + more;
 }
 
-int nodal_matrix_elements(const struct nodal *g)
+/* Are matrices read by eight columns of four rows, or only by eight rows of four columns? */
+static bool reads_columns(const struct nodal *g)
 {
-    return (g->dx * nodal_pitch(g) + BANKS - 1) / BANKS * BANKS + NODAL_PAD;
+    bool columns = false;
+    for (int i = 0; i < g->operands; i++)
+        columns |= !g->operand[i].back;
+    return columns;
+}
+
+int nodal_pitch(const struct nodal *g)
+{
+    return reads_columns(g) ? round_to(g->dz, 8, 16) : round_to(g->dz, 4, 8);
+}
+
+struct nodal_spread nodal_spread(const struct nodal *g)
+{
+    const bool columns = reads_columns(g);
+    struct nodal_spread s = {round_to(g->dx * nodal_pitch(g), 2, BANKS), columns ? 4 : 2, columns ? 8 : 4, 0};
+    s.elements = NODAL_CHANNELS * s.channel + NODAL_CHANNELS / s.group * s.gap;
+    return s;
 }
 
 int nodal_side(const struct nodal *g, enum slot slot)
@@ -64,9 +82,11 @@ static void lay_out_nodes(struct arena *a, struct nodal *g)
                 g->copies);
             layout_repeat(&g->block, NODAL_CHANNELS);
         }
-        if (q->slot == SLOT_W)
+        if (q->slot == SLOT_W) {
             layout_add(a, &g->block, arena_printf(a, "%ssums", q->symbol), "real", size, CHUNK,
                        NODAL_CHANNELS * paths, NULL);
+            layout_repeat(&g->block, g->flow_abreast);
+        }
     }
 }
 
@@ -78,8 +98,7 @@ static void lay_out_matrices(struct arena *a, struct nodal *g)
     if (g->out.bytes)
         layout_nest(a, &g->now, "out", &g->out, 2, NULL);
     if (most) {
-        add(a, g, &g->now, "matrix", nodal_matrix_elements(g), NODAL_CHANNELS);
-        layout_repeat(&g->now, most);
+        add(a, g, &g->now, "matrix", nodal_spread(g).elements, most);
     }
     if (g->now.bytes)
         layout_nest(a, &g->block, "now", &g->now, 0, NULL);

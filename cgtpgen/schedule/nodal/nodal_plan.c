@@ -234,15 +234,14 @@ static int paths_of(const struct nodal *g, int job)
  * `most` to do at a time. */
 static void add_flows(struct arena *a, struct nodal *g, int j, int most)
 {
-    const int elements = cell_elements(g, &g->job[j]);
     struct nodal_task *t = NULL;
     for (int i = 0; i < paths_of(g, j); i++) {
-        const int work = g->outers * path_work(g, &g->job[j], i);
+        const int work = path_work(g, &g->job[j], i);
         if (!t || t->work + work > most) {
             t = &g->flow[g->flows++];
             *t = (struct nodal_task){.job = j,
-                                     .part = i,
-                                     .work = g->outers * elements,
+                                     .first = i,
+                                     .work = cell_elements(g, &g->job[j]),
                                      .waits = NEW_ARRAY(a, bool, paths_of(g, j))};
         }
         t->paths++;
@@ -269,39 +268,46 @@ static void find_copies(struct nodal *g)
             }
 }
 
+/* Warps of which each has a matrix of its own; one has all of them if they do not divide a block's warps. */
+static int abreast_of(int matrices)
+{
+    return matrices && NODAL_CHANNELS % matrices == 0 ? matrices : 1;
+}
+
 static void find_tasks(struct arena *a, struct nodal *g)
 {
     int paths = 0, all = 0;
     for (int j = 0; j < g->jobs; j++)
         paths += paths_of(g, j);
-    g->making = NEW_ARRAY(a, struct nodal_task, g->jobs * g->matrices + 1);
+    g->making = NEW_ARRAY(a, struct nodal_task, g->jobs + 1);
     g->flow = NEW_ARRAY(a, struct nodal_task, paths + 1);
     for (int j = 0; j < g->jobs; j++) {
         int work = cell_elements(g, &g->job[j]);
         for (int i = 0; i < paths_of(g, j); i++)
             work += path_work(g, &g->job[j], i);
-        for (int m = 0; m < g->matrices; m++)
-            g->making[g->makings++] = (struct nodal_task){.job = j, .part = m, .work = work};
-        all += g->outers * work;
+        if (g->matrices)
+            g->making[g->makings++] = (struct nodal_task){.job = j, .work = work};
+        all += work;
     }
     for (int j = 0; j < g->jobs && g->outers; j++)
-        add_flows(a, g, j, all / NODAL_CHANNELS);
+        add_flows(a, g, j, all / (NODAL_CHANNELS / g->flow_abreast));
 }
 
 static int longest_first(const void *left, const void *right)
 {
     const struct nodal_task *a = left, *b = right;
-    return a->work != b->work ? b->work - a->work : a->job != b->job ? a->job - b->job : a->part - b->part;
+    return a->work != b->work ? b->work - a->work : a->job != b->job ? a->job - b->job : a->first - b->first;
 }
 
-/* The longest first, each to the warp that has least to do; returns what one has to do at most. */
-static int deal_out(int n, struct nodal_task *task)
+/* The longest first, each to the warps that have least to do; returns what one has to do at most for a
+ * matrix. */
+static int deal_out(int n, struct nodal_task *task, int abreast)
 {
     int load[NODAL_CHANNELS] = {0}, most = 0;
     qsort(task, (size_t)n, sizeof *task, longest_first);
     for (int i = 0; i < n; i++) {
         int warp = 0;
-        for (int k = 1; k < NODAL_CHANNELS; k++)
+        for (int k = 1; k < NODAL_CHANNELS / abreast; k++)
             warp = load[k] < load[warp] ? k : warp;
         task[i].warp = warp;
         load[warp] += task[i].work;
@@ -321,7 +327,7 @@ static void find_waits(struct arena *a, struct nodal *g)
         for (int n = t->paths - 1; n >= 0; n--) {
             unsigned *of[NODAL_CELLS];
             for (int k = 0; k < job->cells; k++) {
-                of[k] = &later[t->warp * p->y.n + p->path[g->cell[job->cell[k]].path[t->part + n]].y];
+                of[k] = &later[t->warp * p->y.n + p->path[g->cell[job->cell[k]].path[t->first + n]].y];
                 t->waits[n] |= (*of[k] & ~(1u << k)) != 0;
             }
             for (int k = 0; k < job->cells; k++)
@@ -451,12 +457,15 @@ const char *nodal_plan(struct arena *a, struct schedule *s)
     find_products(a, g);
     find_cells(a, g);
     find_jobs(a, g);
+    g->making_abreast = abreast_of(g->matrices);
+    g->flow_abreast = abreast_of(g->outers);
     find_tasks(a, g);
     find_copies(g);
     find_bytes(g);
     if (!choose_blocks(a, g, s))
         return "rows and matrices larger than shared memory, or than registers";
-    find_work(g, deal_out(g->makings, g->making) + deal_out(g->flows, g->flow));
+    find_work(g, deal_out(g->makings, g->making, g->making_abreast) * g->matrices / g->making_abreast +
+                     deal_out(g->flows, g->flow, g->flow_abreast) * g->outers / g->flow_abreast);
     find_waits(a, g);
     s->own = g;
     s->cost = cost_of(g);

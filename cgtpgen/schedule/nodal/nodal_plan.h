@@ -24,7 +24,7 @@ enum {
     NODAL_LANES = 32,
     NODAL_THREADS = NODAL_CHANNELS * NODAL_LANES,
     NODAL_CELLS = NODAL_LANES / NODAL_CHANNELS, /* that a warp works on at a time */
-    NODAL_PAD = 4,       /* elements behind a row's part and a matrix's row, the first of which is zero */
+    NODAL_PAD = 4,                              /* elements behind a row's part, the first of which is zero */
     NODAL_SIDE_MOST = 32 /* components of x and of z: tensor cores are to add up no more */
 };
 
@@ -39,13 +39,15 @@ struct nodal_job {
     int cells, cell[NODAL_CELLS];
 };
 
-/* What a warp does for a node: a job's cells of a matrix, or what flows back from them by some of its paths.
+/* What is done for a node with a job's cells of each matrix: they are made, or what flows back from them by
+ * some of its paths. Warps that stand abreast have the same tasks, each for matrices of its own, as
+ * instructions that are used once for a node are waited for longer than they take.
  */
 struct nodal_task {
-    int job, part; /* the matrix; number of the first path in a cell */
-    int paths;     /* 0: the cells are made */
-    int warp, work;
-    bool *waits; /* [paths]: other lanes add to the same segments of y later in the warp */
+    int job;
+    int first, paths; /* of a cell, that flow back */
+    int warp, work;   /* the first of those abreast is the first warp, or so many times their number later */
+    bool *waits;      /* [paths]: other lanes add to the same segments of y later in the warp */
 };
 
 /* Kernel inputs that make a matrix: it is the sum over these. */
@@ -86,7 +88,7 @@ struct nodal {
     int cells, jobs;
     struct nodal_cell *cell;
     struct nodal_job *job;
-    int makings, flows;
+    int makings, flows, making_abreast, flow_abreast; /* tasks; warps abreast */
     struct nodal_task *making, *flow;
     int matrices, operands, products, outers, shares;
     struct nodal_matrix *matrix;
@@ -114,9 +116,15 @@ int nodal_before(const struct irreps *, int segment);
 int nodal_tiles(int components);
 int nodal_blocks(int components);
 
-/* Elements of a matrix's row, of a channel's matrix. */
+/* Elements of a matrix's row. */
 int nodal_pitch(const struct nodal *);
-int nodal_matrix_elements(const struct nodal *);
+
+/* How matrices of neighbouring channels lie: `channel` elements apart, with a gap after each group of them;
+ * elements of all. So lanes that have a channel of one of four cells each meet in no bank. */
+struct nodal_spread {
+    int channel, group, gap, elements;
+};
+struct nodal_spread nodal_spread(const struct nodal *);
 
 /* Components of the slot's rows; elements of a row's part. */
 int nodal_side(const struct nodal *, enum slot);
