@@ -153,6 +153,10 @@ tuned = Generated('{sm_90: {forward: {evaluation: general}}}')
 equal(tuned.planned('evaluation'), ['general', 'convolution'], 'evaluation: general is planned, for the one kernel')
 ok(tuned.found(r'CGTP_KERNEL\(\w+, \d+\) forward_(general)\('), 'evaluation: general is emitted')
 equal(Generated('{sm_90: {evaluation: batch}}').code(), free.code(), 'evaluation: one that refuses changes nothing')
+tuned = Generated(kernels='[forward]', spec=re.sub('.*index.*\n|kernels.*\n', '', open('specs/mace_large.yaml').read()
+                                                  .replace('name: mace_large', 'name: tuned').replace('float32', 'float64')))
+equal([(plan['stages'], len(plan['path_sets'])) for plan in tuned.schedules], [(3, 1)],
+      'one path set with three stages rather than two path sets with two')
 knobs = '{sm_90: {stages: 3, backward: {stages: 2}}}'
 equal(Generated(knobs, spec=SPEC + 'precision: bfloat16\n').planned('stages'), [3, 2],
       "stages: a kernel's own knob is stronger, in bfloat16 too")

@@ -55,6 +55,7 @@ struct path_set {
     struct layout reduce;  /* of a warp group: outputs of slot y, which its warps sum */
     struct layout lane;    /* a lane's elements of an operand of slot z */
     int longest, x_bytes;  /* of the longest segment of z, of the gradients of x */
+    int stage_bytes;       /* of a stage, about */
     int memory;            /* shared memory of a warp, at least */
     int bytes;             /* moved an edge, from and to L2 or beyond */
     int work;              /* instructions an edge */

@@ -32,17 +32,24 @@ static void find_zs(struct path_set *s, const struct problem *p, struct seen *se
     }
 }
 
-/* Shared memory of a warp at least, where it keeps rows of the receiver: those of z components, two stages,
- * rows on their way out, sums of outputs of slot y. */
-static int memory_of(const struct convolution *g, const struct path_set *s, int stage, int z)
+/* Shared memory of a warp at least: rows of the receiver that are kept there, of z components, two stages, of
+ * so many bytes that are brought in, rows on their way out, sums of outputs of slot y. */
+static int memory_of(const struct convolution *g, struct path_set *s, int bytes_in, int z)
 {
     enum { STAGE_MORE = 144 }; /* a sender's number, an item's, whole lines */
     const struct demand *d = g->demand;
     int size = kernel_size(d->kernel), y = (int)d->plan->problem->dim[SLOT_Y];
-    int kept = LANES * s->channels * z * size * demand_inputs_of(d, SLOT_G);
+    int kept = g->keeps_z ? LANES * s->channels * z * size * demand_inputs_of(d, SLOT_G) : 0;
     int sums = 2 * REDUCE_ITEMS * (y * size + 8) * demand_outputs_of(d, SLOT_Y);
     int rows = s->x_bytes > 2 * s->longest ? s->x_bytes : 2 * s->longest;
-    return kept + 2 * (stage + STAGE_MORE) + rows + sums + TILE_ROOM;
+    s->stage_bytes = bytes_in + STAGE_MORE;
+    return kept + 2 * s->stage_bytes + rows + sums + TILE_ROOM;
+}
+
+/* The same that there is, at one of the device's occupancies. */
+static int warp_memory(const struct device *d, int point)
+{
+    return (d->shared_bytes / (d->occupancy[point].warps / CONV_WARPS) - BLOCK_ROOM) / CONV_WARPS;
 }
 
 /* Registers of a thread, and the other figures, for a set with its paths and channels set. */
@@ -328,16 +335,21 @@ static int point_registers(const struct convolution *g, int point)
  * of MACE and of NequIP on an H200, whose order it gives. Instructions and memory overlap in part. */
 static double time_of(const struct convolution *g, int point)
 {
-    const double bytes_an_instruction = 6, slices = 1.15;
+    const double bytes_an_instruction = 6, slices = 1.15, one_ahead = 1.2;
     double instructions = 0, bytes = 0;
+    const bool only_sums = !g->b_outputs && !g->a_outputs && !g->w_outputs;
+    bool two_stages = false;
     for (int i = 0; i < g->sets; i++) {
         const struct path_set *s = &g->set[i];
         /* short slices of rows use sectors and pages of memory less well */
         bool short_slices = s->channel_blocks > 1 && s->channels == 1;
         instructions += (double)s->work * s->channel_blocks / g->device->occupancy[point].issue;
         bytes += (double)s->bytes * s->channel_blocks * (short_slices ? slices : 1);
+        two_stages |= only_sums && s->memory + s->stage_bytes > warp_memory(g->device, point);
     }
-    bytes /= bytes_an_instruction;
+    /* where rings have two stages, only one edge's rows are under way while another's are worked on: measured
+     * of kernels that have only sums of receivers, whose edges take little */
+    bytes *= (two_stages ? one_ahead : 1) / bytes_an_instruction;
     double longer = instructions > bytes ? instructions : bytes, shorter = instructions + bytes - longer;
     double time = (longer + 0.4 * shorter) * (1 + EACH_SET * (g->sets - 1));
     return most_held(g) > point_registers(g, point) ? 2 * time : time; /* it spills */
@@ -370,12 +382,11 @@ struct candidate {
 static void divide_as(struct arena *a, const struct plan *plan, struct convolution *g,
                       const struct conv_choice *c, struct candidate q)
 {
-    const int paths = c->paths ? c->paths : plan->problem->paths, warps = g->device->occupancy[q.point].warps;
-    const int blocks = warps / CONV_WARPS,
-              memory = (g->device->shared_bytes / blocks - BLOCK_ROOM) / CONV_WARPS;
+    const int paths = c->paths ? c->paths : plan->problem->paths;
     g->keeps_z = q.keeps_z;
     conv_take_codes(g, q.channels);
-    divide(a, plan, g, q.channels, point_registers(g, q.point), paths, q.most_work, memory);
+    divide(a, plan, g, q.channels, point_registers(g, q.point), paths, q.most_work,
+           warp_memory(g->device, q.point));
 }
 
 /* May the receiver's inputs of slot z be in shared memory? Where the planner decides, only beside sums that
