@@ -176,16 +176,16 @@ CGTP_DEVICE void cgtp_add_weighted(real (&sum)[d][tiles][4], const cgtp_left (&l
         cgtp_add_product(sum[k][t], left[k], right[t]);
 }
 
-/* sum += left[k] g[k], over 8 items and all components k: element (i, j) of g[k] is g[i * pitch + j * channel + k *
- * component]. Channels from number `channels` on count as zero (all: there are none). parts: tensor cores add up four
- * components at most at a time. */
-template <int pitch, int channel, int component, bool all, bool parts, int d, int tiles>
-CGTP_DEVICE void cgtp_add_outer(real (&sum)[tiles][4], const cgtp_left (&left)[d], const real *g, int channels)
+/* sum += left[r][k] g[k], over 8 items and all components k, for each 16 rows r: element (i, j) of g[k] is g[i * pitch + j *
+ * channel + k * component]. Channels from number `channels` on count as zero (all: there are none). parts: tensor cores add
+ * up four components at most at a time. */
+template <int pitch, int channel, int component, bool all, bool parts, int d, int rows, int n>
+CGTP_DEVICE void cgtp_add_outer(real (&sum)[n][4], const cgtp_left (&left)[rows][d], const real *g, int channels)
 {
-    constexpr int some = parts ? 4 : d;
+    constexpr int some = parts ? 4 : d, tiles = n / rows;
     CGTP_UNROLL
     for (int first = 0; first < d; first += some) {
-        real part[tiles][4] = {};
+        real part[n][4] = {};
         CGTP_UNROLL
         for (int k = first; k < (first + some < d ? first + some : d); k++) {
             CGTP_UNROLL
@@ -197,7 +197,9 @@ CGTP_DEVICE void cgtp_add_outer(real (&sum)[tiles][4], const cgtp_left (&left)[d
                     const real *const from = g + cgtp_gemm_column(2 * i) * pitch + to * channel + k * component;
                     right.set(i, all || to < channels ? *from : (real)0);
                 }
-                cgtp_add_product(parts ? part[t] : sum[t], left[k], right);
+                CGTP_UNROLL
+                for (int r = 0; r < rows; r++)
+                    cgtp_add_product(parts ? part[r * tiles + t] : sum[r * tiles + t], left[r][k], right);
             }
         }
         if constexpr (parts)
@@ -324,17 +326,18 @@ template <int pitch, int step, int d> CGTP_DEVICE void cgtp_add_of_items(real *t
     }
 }
 
-/* Stores sums of weights: row i, column j to to[i * row + j]; rows and columns from these numbers on are none. */
-template <int row, int tiles>
-CGTP_DEVICE void cgtp_put_weights(real *to, const real (&sum)[tiles][4], int rows, int columns)
+/* Stores sums of weights, `groups` times 16 rows: row i, column j to to[i * row + j]; rows and columns from these numbers
+ * on are none. */
+template <int row, int groups, int n>
+CGTP_DEVICE void cgtp_put_weights(real *to, const real (&sum)[n][4], int rows, int columns)
 {
     CGTP_UNROLL
-    for (int t = 0; t < tiles; t++)
+    for (int t = 0; t < n; t++)
         CGTP_UNROLL
     for (int i = 0; i < 4; i++) {
-        const int at = t * 8 + cgtp_gemm_sum_column(i);
-        if (cgtp_gemm_sum_row(i) < rows && at < columns)
-            to[cgtp_gemm_sum_row(i) * row + at] = sum[t][i];
+        const int from = t / (n / groups) * 16 + cgtp_gemm_sum_row(i), at = t % (n / groups) * 8 + cgtp_gemm_sum_column(i);
+        if (from < rows && at < columns)
+            to[from * row + at] = sum[t][i];
     }
 }
 

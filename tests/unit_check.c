@@ -81,7 +81,7 @@ static const char tiled[] = "cgtp: 1\nname: t\nirreps: {x: 1x0e + 1x1o, y: 1x0e 
                             "instructions: fully_connected\nindex: {w: shared}\nkernels: [forward]\n";
 /* Many: more parts than a block has warps. */
 static const char gemm[] =
-    "cgtp: 1\nname: t\nirreps: {x: 96x0e, y: 1x0e + 1x1o, z: 72x0e + 20x1o}\n"
+    "cgtp: 1\nname: t\nirreps: {x: 192x0e, y: 1x0e + 1x1o, z: 72x0e + 20x1o}\n"
     "instructions: fully_connected\nindex: {w: shared}\nkernels: [forward, backward]\n";
 /* Channels that meet in pairs. */
 static const char paired[] = "cgtp: 1\nname: t\nirreps: {x: 40x0e, y: 40x0e + 40x1o, z: 40x0e + 40x1o}\n"
@@ -540,7 +540,7 @@ static void rows_by_gemm(void **state)
     expect(all, "gemm: chunks of span 0 of x begin at 1, not 0");
     r = new_back(&all);
     r->span[0].tiles = 0;
-    expect(all, arena_printf(&arena, "gemm: span 0 of x: %d chunks of 0 blocks for 96 channels",
+    expect(all, arena_printf(&arena, "gemm: span 0 of x: %d chunks of 0 blocks for 192 channels",
                              r->span[0].chunks));
     r = new_back(&all);
     r->span[0].segment = 1;
@@ -575,7 +575,7 @@ static void sums_by_gemm(void **state)
     expect(all, "gemm: path 1: 1 chunks of 2 blocks for 20 channels");
     g = new_gemm(&all);
     g->sum[1].parts = 5;
-    expect(all, "gemm: path 1: 5 parts for 96 channels");
+    expect(all, "gemm: path 1: 5 parts for 192 channels");
     g = new_gemm(&all);
     g->sets = 1;
     expect(all, "gemm: 1 sets of 9 warps for 18 parts");

@@ -186,7 +186,7 @@ static void check_sums(struct checker *c, const struct gemm *g)
         check_that(c, q->chunks * q->tiles * GEMM_BLOCK >= path->mul_z,
                    "path %d: %d chunks of %d blocks for %d channels", q->path, q->chunks, q->tiles,
                    path->mul_z);
-        check_that(c, q->parts / (q->chunks * path->mul_y) * GEMM_ITEMS >= path->mul_x,
+        check_that(c, q->parts / (q->chunks * path->mul_y) * q->rows * GEMM_ITEMS >= path->mul_x,
                    "path %d: %d parts for %d channels", q->path, q->parts, path->mul_x);
         first += q->parts;
     }

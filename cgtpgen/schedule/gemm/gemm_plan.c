@@ -104,10 +104,10 @@ static double tensor_work(const struct demand *d, int path)
 }
 
 /* Of a product, for 8 that are summed over: what right operands take, and tensor cores. */
-static double product_work(const struct demand *d, int components, int tiles, double right)
+static double product_work(const struct demand *d, int components, int rows, int tiles, double right)
 {
     const double busy = 2.5; /* instructions in the time of a product */
-    return tiles * (right + busy * (gemm_has_parts(d) ? 3 : 4) * components);
+    return tiles * (right + busy * (gemm_has_parts(d) ? 3 : 4) * components * rows);
 }
 
 /* Of a chunk. */
@@ -125,12 +125,12 @@ static double span_work(const struct gemm_rows *r, const struct gemm_span *q)
             if (!code)
                 continue;
             const double each = code->channel.fma + code->channel.mul + code->channel.add + 4;
-            work += p->mul_y *
-                    (4 * q->tiles * each + v->ps * round_up(p->mul_z, GEMM_BLOCK) *
-                                               (16.0 * columns + product_work(d, columns, q->tiles, right)));
+            work += p->mul_y * (4 * q->tiles * each +
+                                v->ps * round_up(p->mul_z, GEMM_BLOCK) *
+                                    (16.0 * columns + product_work(d, columns, 1, q->tiles, right)));
         } else {
             work += p->mul_y * round_up(p->mul_x, GEMM_BLOCK) *
-                    (tensor_work(d, q->path[i]) + v->zs * product_work(d, columns, q->tiles, right));
+                    (tensor_work(d, q->path[i]) + v->zs * product_work(d, columns, 1, q->tiles, right));
         }
     }
     return work;
@@ -336,10 +336,12 @@ static void find_sums(struct arena *a, struct gemm *g)
         struct gemm_sum *q = &g->sum[g->sum_count++];
         const int blocks = round_up(p->mul_z, GEMM_BLOCK);
         const int most = SUM_TILES_MOST * 4 / kernel_size(d->kernel) / gemm_variant(d, i)->ws;
+        const int rows = round_up(p->mul_x, GEMM_ITEMS);
         *q = (struct gemm_sum){.path = i, .chunks = round_up(blocks, most > 1 ? most : 1), .first = g->parts};
+        q->rows = rows % 2 == 0 ? 2 : 1;
         q->tiles = round_up(blocks, q->chunks);
         q->chunks = round_up(blocks, q->tiles);
-        q->parts = round_up(p->mul_x, GEMM_ITEMS) * p->mul_y * q->chunks;
+        q->parts = rows / q->rows * p->mul_y * q->chunks;
         g->parts += q->parts;
     }
 }
@@ -351,7 +353,8 @@ static int sum_words(const struct gemm *g)
     for (int i = 0; i < g->sum_count; i++) {
         const struct variant *v = gemm_variant(g->sums, g->sum[i].path);
         const int left = 8 * v->ts * g->sums->plan->path[g->sum[i].path].matrix->columns;
-        const int sums = 8 * g->sum[i].tiles * v->ws; /* and of few terms; or of twice the size */
+        const int sums =
+            8 * g->sum[i].rows * g->sum[i].tiles * v->ws; /* and of few terms; or of twice the size */
         words = left + sums > words ? left + sums : words;
     }
     return words;
@@ -362,8 +365,8 @@ static double sum_work(const struct demand *d, const struct gemm_sum *q)
     const struct variant *v = gemm_variant(d, q->path);
     const int columns = d->plan->path[q->path].matrix->columns;
     return q->parts * 2.0 *
-           (tensor_work(d, q->path) +
-            v->ws * product_work(d, columns, q->tiles, 2 * (gemm_has_parts(d) ? 4 : 1) * columns));
+           (q->rows * tensor_work(d, q->path) +
+            v->ws * product_work(d, columns, q->rows, q->tiles, 2 * (gemm_has_parts(d) ? 4 : 1) * columns));
 }
 
 /* As other evaluations count. What a demand reads and writes of an item. */

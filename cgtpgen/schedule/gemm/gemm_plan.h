@@ -60,10 +60,11 @@ struct gemm_rows {
 
 enum { GEMM_FORTH, GEMM_BACK, GEMM_KINDS };
 
-/* The weights of a path: 16 channels of x for one of y, and a chunk of the channels of z, are a part, which a
- * warp has. */
+/* The weights of a path: one or two times 16 channels of x for one of y, and a chunk of the channels of z,
+ * are a part, which a warp has. */
 struct gemm_sum {
     int path;
+    int rows; /* times 16 channels of x, for which what is made of g is made once */
     int tiles, chunks;
     int first, parts; /* number of its first part among those of all */
 };

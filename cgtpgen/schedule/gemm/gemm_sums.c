@@ -8,7 +8,7 @@ static void emit_part(const struct gemm_path *q, const struct gemm_sum *s)
     struct out *o = q->c->o;
     const int y = path_channels_a(q->e);
     line(o, "const int number = part - %d, chunk = number %% %d, u = number / %d * %d;", s->first, s->chunks,
-         s->chunks * y, GEMM_ITEMS);
+         s->chunks * y, s->rows * GEMM_ITEMS);
     if (y > 1)
         line(o, "const int a = number / %d %% %d;", s->chunks, y);
 }
@@ -31,21 +31,29 @@ static void take_channel(const struct gemm_path *q, const struct recipe *r, cons
     }
 }
 
-/* Makes T of elements i of left operands, t0 and so on: of item `item` and channel `channel` of x. */
-static void emit_left(const struct gemm_path *q, const char *item, const char *channel, bool all)
+/* Makes T of elements i of left operands, t0 and so on, of each 16 channels. */
+static void emit_left(const struct gemm_path *q, const struct gemm_sum *s)
 {
     struct gemm_writer *c = q->c;
+    const bool all = q->path->mul_x % (s->rows * GEMM_ITEMS) == 0;
     for (int t = 0; t < q->v->ts; t++)
-        line(c->o, "cgtp_left t%d[%d];", t, q->d);
+        line(c->o, "cgtp_left t%d[%d][%d];", t, s->rows, q->d);
+    if (s->rows > 1) {
+        line(c->o, "CGTP_UNROLL");
+        line(c->o, "for (int r = 0; r < %d; r++)", s->rows);
+    }
     line(c->o, "CGTP_UNROLL");
     line(c->o, "for (int i = 0; i < 4; i++) {");
-    take_channel(q, q->v->tensor, item, channel, all);
+    take_channel(q, q->v->tensor, "item + cgtp_gemm_column(i)",
+                 s->rows > 1 ? arena_printf(c->w->arena, "u + r * %d + cgtp_gemm_row(i)", GEMM_ITEMS)
+                             : "u + cgtp_gemm_row(i)",
+                 all);
     for (int t = 0; t < q->v->ts; t++)
         line(c->o, "real t%du[%d];", t, q->d);
     gemm_call(q, true);
     for (int t = 0; t < q->v->ts; t++) {
         line(c->o, "CGTP_UNROLL for (int k = 0; k < %d; k++)", q->d);
-        line(c->o, "t%d[k].set(i, t%du[k]);", t, t);
+        line(c->o, "t%d[%s][k].set(i, t%du[k]);", t, s->rows > 1 ? "r" : "0", t);
     }
     line(c->o, "}");
 }
@@ -84,12 +92,12 @@ static void emit_items(const struct gemm_path *q, const struct gemm_sum *s)
         line(c->o, "for (int first = 0; first < %d; first += %d) {", c->g->sum_items, items);
     }
     for (int i = 0; few && i < q->v->ws; i++)
-        line(c->o, "real part%d[%d][4] = {};", i, s->tiles);
+        line(c->o, "real part%d[%d][4] = {};", i, s->rows * s->tiles);
     line(c->o, "CGTP_LOOP");
     line(c->o, "for (int item = %s; item < %s%d; item += %d) {", apart ? "first" : "0",
          apart ? "first + " : "", items < c->g->sum_items ? items : c->g->sum_items, GEMM_BLOCK);
     gemm_take_items(q, q->v->tensor, "item + cgtp_gemm_column(2 * i)");
-    emit_left(q, "item + cgtp_gemm_column(i)", "u + cgtp_gemm_row(i)", q->path->mul_x % GEMM_ITEMS == 0);
+    emit_left(q, s);
     for (int i = 0; i < q->v->ws; i++)
         emit_outer(q, s, i, arena_printf(c->w->arena, few ? "part%d" : "sum%d", i), parts && !few);
     line(c->o, "}");
@@ -113,8 +121,8 @@ static void emit_sum(struct gemm_writer *c, const struct gemm_sum *s)
     gemm_comment(&q);
     begin_part(&q, s);
     for (int i = 0; i < q.v->ws; i++)
-        line(c->o, "real(&sum%d)[%d][4] = cgtp_gemm_sums<%d>(sums + %d);", i, s->tiles, s->tiles,
-             i * s->tiles);
+        line(c->o, "real(&sum%d)[%d][4] = cgtp_gemm_sums<%d>(sums + %d);", i, s->rows * s->tiles,
+             s->rows * s->tiles, i * s->rows * s->tiles);
     emit_items(&q, s);
     line(c->o, "}");
 }
@@ -128,11 +136,11 @@ static void emit_put(struct gemm_writer *c, const struct gemm_sum *s)
     for (int i = 0; i < q.v->ws; i++) {
         const struct operand *w = kernel_output(c->d->kernel, q.v->w[i].output);
         line(c->o,
-             "cgtp_put_weights<%d>(l.%sparts + own * (int64_t)%lld + %lld + u * %d%s + chunk * %d, "
+             "cgtp_put_weights<%d, %d>(l.%sparts + own * (int64_t)%lld + %lld + u * %d%s + chunk * %d, "
              "cgtp_gemm_sums<%d>(sums + %d), %d - u, %d - chunk * %d);",
-             step, w->symbol, source_dim(w), (long long)q.path->weight_offset, step,
+             step, s->rows, w->symbol, source_dim(w), (long long)q.path->weight_offset, step,
              path_channels_a(q.e) > 1 ? arena_printf(c->w->arena, " + a * %d", q.path->mul_z) : "",
-             s->tiles * GEMM_BLOCK, s->tiles, i * s->tiles, q.path->mul_x, q.path->mul_z,
+             s->tiles * GEMM_BLOCK, s->rows * s->tiles, i * s->rows * s->tiles, q.path->mul_x, q.path->mul_z,
              s->tiles * GEMM_BLOCK);
     }
     line(c->o, "}");
@@ -181,7 +189,7 @@ static void emit_tiles(struct gemm_writer *c)
     struct out *o = c->o;
     int most = 1;
     for (int i = 0; i < g->sum_count; i++) {
-        const int n = g->sum[i].tiles * gemm_variant(c->d, g->sum[i].path)->ws;
+        const int n = g->sum[i].rows * g->sum[i].tiles * gemm_variant(c->d, g->sum[i].path)->ws;
         most = n > most ? n : most;
     }
     line(o, "real sums[%d][4] = {}; /* of the warp's part */", most);
