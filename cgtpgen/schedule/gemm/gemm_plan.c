@@ -5,11 +5,11 @@ enum {
     WARPS_MOST = 12,     /* of a block */
     WARPS_LIMIT = 16,    /* of a team, at most */
     SUM_WARPS_MOST = 16, /* of a block of sums */
-    SUM_FIT = 2,         /* such blocks on a multiprocessor, at most */
-    SUM_SETS_MORE = 1,   /* numbers of such sets that are weighed */
+    SUM_FIT = 8,         /* such blocks on a multiprocessor, at most */
     SUM_TILES_MOST = 8,  /* blocks of columns of a part, in float32 */
     REGISTERS = 80,      /* that a thread takes besides its sums */
     STAGES = 2,
+    INSTRUCTION = 16,     /* bytes */
     SCHEDULERS = 4,       /* of a multiprocessor */
     BLOCK_RESERVED = 1024 /* bytes of shared memory that a block takes beside its own */
 };
@@ -106,8 +106,15 @@ static double tensor_work(const struct demand *d, int path)
 /* Of a product, for 8 that are summed over: what right operands take, and tensor cores. */
 static double product_work(const struct demand *d, int components, int rows, int tiles, double right)
 {
-    const double busy = 2.5; /* instructions in the time of a product */
+    const double busy = 2.5; /* INSTRUCTIONs in the time of a product */
     return tiles * (right + busy * (gemm_has_parts(d) ? 3 : 4) * components * rows);
+}
+
+/* Of what comes of P, for so many blocks of channels of x. */
+static double of_p_work(const struct demand *d, int path, int tiles)
+{
+    const struct code *code = demand_code(d, path).product;
+    return code ? 4.0 * tiles * (code->channel.fma + code->channel.mul + code->channel.add + 4) : 0;
 }
 
 /* Of a chunk. */
@@ -196,7 +203,7 @@ static void find_spans(struct arena *a, struct gemm_rows *r, int limit)
 
 int gemm_teams_alike(const struct gemm_rows *r)
 {
-    return r->members % 2 ? 0 : r->members < SCHEDULERS ? SCHEDULERS / r->members : 1;
+    return !r->turned || r->members % 2 ? 0 : r->members < SCHEDULERS ? SCHEDULERS / r->members : 1;
 }
 
 int gemm_words(const struct gemm_rows *r)
@@ -260,7 +267,8 @@ static double time_of(const struct gemm_rows *r, struct load load)
     return apart > together ? apart : together;
 }
 
-/* Instructions of loops over what is summed over, each as long as tensor cores add up. */
+/* Instructions of loops over what is summed over, each as long as tensor cores add up, and of what comes of
+ * P. */
 static double code_of(const struct gemm_rows *r)
 {
     const struct demand *d = r->demand;
@@ -271,6 +279,7 @@ static double code_of(const struct gemm_rows *r)
             const struct variant *v = gemm_variant(d, path);
             const double left = r->back ? 16 * columns : tensor_work(d, path);
             const int blocks = round_up(gemm_depth(r, &d->plan->problem->path[path]), GEMM_BLOCK);
+            code += r->back ? of_p_work(d, path, r->span[i].tiles) : 0;
             code += (blocks < GEMM_EXACT ? blocks : GEMM_EXACT) *
                     (left + (r->back ? v->ps : v->zs) * r->span[i].tiles * (1 + 3 * columns));
         }
@@ -315,19 +324,21 @@ static bool choose_teams(struct arena *a, const struct gemm *g, struct gemm_rows
 
 static bool choose_place(struct arena *a, const struct gemm *g, struct gemm_rows *r, int warps)
 {
-    const double instruction = 16; /* bytes */
     bool found = false;
     for (int i = gemm_has_parts(r->demand) ? 0 : 1; i < (int)(sizeof places / sizeof *places) && !found; i++)
         found = choose_teams(a, g, r, warps ? warps : WARPS_MOST, places[i]);
-    r->unrolled = found && code_of(r) * instruction <= g->device->loop_bytes;
+    r->unrolled = found && gemm_has_parts(r->demand) && code_of(r) * INSTRUCTION <= g->device->loop_bytes;
+    r->turned = found && code_of(r) * INSTRUCTION <= 2 * g->device->loop_bytes;
     return found;
 }
 
 /* ---- sums ---- */
 
-static void find_sums(struct arena *a, struct gemm *g)
+/* The parts; twice: those of 32 channels of x. */
+static void find_sums(struct arena *a, struct gemm *g, bool twice)
 {
     const struct demand *d = g->sums;
+    g->sum_count = g->parts = 0;
     g->sum = NEW_ARRAY(a, struct gemm_sum, d->plan->problem->paths + 1);
     for (int i = 0; i < d->plan->problem->paths; i++) {
         const struct path *p = &d->plan->problem->path[i];
@@ -338,12 +349,26 @@ static void find_sums(struct arena *a, struct gemm *g)
         const int most = SUM_TILES_MOST * 4 / kernel_size(d->kernel) / gemm_variant(d, i)->ws;
         const int rows = round_up(p->mul_x, GEMM_ITEMS);
         *q = (struct gemm_sum){.path = i, .chunks = round_up(blocks, most > 1 ? most : 1), .first = g->parts};
-        q->rows = rows % 2 == 0 ? 2 : 1;
+        q->rows = twice && rows % 2 == 0 ? 2 : 1;
         q->tiles = round_up(blocks, q->chunks);
         q->chunks = round_up(blocks, q->tiles);
         q->parts = rows / q->rows * p->mul_y * q->chunks;
         g->parts += q->parts;
     }
+}
+
+/* Instructions of all paths' loops over items. */
+static double sum_code(const struct gemm *g)
+{
+    const struct demand *d = g->sums;
+    double code = 0;
+    for (int i = 0; i < g->sum_count; i++) {
+        const struct gemm_sum *q = &g->sum[i];
+        code += q->rows * tensor_work(d, q->path) + gemm_variant(d, q->path)->ws * q->tiles *
+                                                        d->plan->path[q->path].matrix->columns *
+                                                        (8.0 + 3 * q->rows);
+    }
+    return code;
 }
 
 /* Registers of a thread, with any part. */
@@ -410,16 +435,15 @@ static double sum_time(const struct gemm *g)
  * what takes the least time. */
 static bool choose_blocks(struct arena *a, struct gemm *g)
 {
-    const int warps = g->parts < 1 ? 1 : g->parts, least = round_up(warps, SUM_WARPS_MOST);
+    const int warps = g->parts < 1 ? 1 : g->parts;
     struct gemm best = {0};
-    for (g->sets = least; g->sets <= warps && g->sets < least + SUM_SETS_MORE; g->sets++)
-        for (g->sum_stages = STAGES; g->sum_stages >= 1; g->sum_stages--)
-            for (g->fit = SUM_FIT; g->fit >= 1; g->fit--)
-                for (g->sum_items = 2 * GEMM_ITEMS; g->sum_items >= GEMM_ITEMS; g->sum_items -= GEMM_ITEMS) {
-                    g->warps = round_up(warps, g->sets);
-                    if (sums_fit(a, g) && (!best.fit || sum_time(g) < sum_time(&best)))
-                        best = *g;
-                }
+    g->sets = round_up(warps, SUM_WARPS_MOST);
+    g->warps = round_up(warps, g->sets);
+    for (g->sum_stages = STAGES; g->sum_stages >= 1; g->sum_stages--)
+        for (g->fit = SUM_FIT; g->fit >= 1; g->fit--)
+            for (g->sum_items = 2 * GEMM_ITEMS; g->sum_items >= GEMM_ITEMS; g->sum_items -= GEMM_ITEMS)
+                if (sums_fit(a, g) && (!best.fit || sum_time(g) < sum_time(&best)))
+                    best = *g;
     *g = best.fit ? best : *g;
     return best.fit > 0 && sums_fit(a, g);
 }
@@ -529,7 +553,9 @@ const char *gemm_plan(struct arena *a, struct schedule *s)
     }
     g->sums = outputs_of(a, s->demand, GEMM_KINDS);
     if (g->sums) {
-        find_sums(a, g);
+        find_sums(a, g, gemm_has_parts(g->sums));
+        if (sum_code(g) * INSTRUCTION > g->device->loop_bytes)
+            find_sums(a, g, false);
         if (!choose_blocks(a, g))
             return "rows of a tile larger than shared memory";
         add_operations(s, g->sums);

@@ -50,6 +50,7 @@ struct gemm_rows {
     int members, teams, stages; /* warps of a team; of a block; tiles of a team under way */
     bool resident, split;       /* weights are in shared memory; each as its two parts */
     int registers;              /* that sums may take */
+    bool turned;                /* warps of one number have other parts of the work in other teams */
     bool unrolled;              /* loops over what is summed over, as far as tensor cores add up */
     struct gemm_share share;
     int64_t *place, weights;       /* [paths]: where its weights are among those of an input; of all */
