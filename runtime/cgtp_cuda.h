@@ -249,8 +249,7 @@ CGTP_DEVICE void cgtp_copies_commit(void)
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* Waits until at most `pending` of this thread's latest groups are under way. Other lanes' copies:
- * cgtp_sync_warp() after. */
+/* Waits until at most `pending` of this thread's latest groups are under way; for other lanes': cgtp_sync_warp() after. */
 template <int pending> CGTP_DEVICE void cgtp_copies_wait(void)
 {
     asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
@@ -261,6 +260,13 @@ CGTP_DEVICE void cgtp_copy_element(real *shared, const real *global)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(cgtp_address_of(shared)), "l"(global),
                  "n"((int)sizeof(real))
+                 : "memory");
+}
+
+/* A word of 4 bytes, of which only the first 2 or all are read. */
+CGTP_DEVICE void cgtp_copy_word(unsigned *shared, const unsigned *global, int bytes)
+{
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(cgtp_address_of(shared)), "l"(global), "r"(bytes)
                  : "memory");
 }
 
@@ -292,7 +298,7 @@ CGTP_DEVICE void cgtp_read16_stream(real *r, const real *p)
 }
 
 /* 16 bytes from shared to global memory. */
-CGTP_DEVICE void cgtp_put16(real *global, const real *shared)
+template <typename T> CGTP_DEVICE void cgtp_put16(T *global, const T *shared)
 {
     __stcs((float4 *)global, *(const float4 *)shared);
 }
@@ -406,12 +412,6 @@ template <int n, typename T> CGTP_DEVICE void cgtp_store_stream(T *p, const floa
         cgtp_round(&rounded, r[0]);
         __stcs((unsigned short *)p, rounded.bits);
     }
-}
-
-/* 8 of them, from shared to global memory. */
-template <typename T> CGTP_DEVICE void cgtp_put16(T *global, const T *shared)
-{
-    __stcs((uint4 *)global, *(const uint4 *)shared);
 }
 
 /* ---- between blocks ---- */

@@ -68,7 +68,9 @@ with tempfile.TemporaryDirectory() as folder:
     with open('tests/simt/specs/conv_64.yaml') as file, open(f'{folder}/types.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: types_').replace(
             'kernels: ', 'precision: {x: bfloat16, y: float16, w: bfloat16}\nkernels: '))
-    changed = [f'{folder}/{name}.yaml' for name in ('types', 'tiles', 'unsorted', 'carried', 'ordered', 'components', 'atomic')]
+    with open('tests/simt/specs/batch_plain.yaml') as file, open(f'{folder}/words.yaml', 'w') as out:
+        out.write(file.read().replace('name: ', 'name: words_').replace('kernels: ', 'precision: bfloat16\nkernels: '))
+    changed = [f'{folder}/{name}.yaml' for name in ('types', 'words', 'tiles', 'unsorted', 'carried', 'ordered', 'components', 'atomic')]
     made = subprocess.run([GENERATOR, '--backend=cuda', '-o', folder, *changed, *specs],
                           capture_output=True, text=True)
     ok(made.returncode == 0, 'the specs are generated', made.stderr)

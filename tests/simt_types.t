@@ -18,6 +18,7 @@ if [ "$TEST_ALL" ]; then
 else
     check_kernels types_bf16 "$bfloat16 $three" "$from/conv_32.yaml $from/conv_sums.yaml $from/conv_mixed.yaml \
         $from/batch_plain.yaml $from/batch_128.yaml" sizes calls
+    check_kernels types_any "$bfloat16 $three -e 's/^kernels: /edges: any\nkernels: /'" $from/conv_32.yaml sizes paths
     check_kernels types_f16 "$float16 -e 's/^kernels: .*/kernels: [backward]/'" "$from/paired_nodes.yaml \
         $from/staged_graph.yaml $from/tiled_modes.yaml" sizes paths
     check_kernels types_device "$device $three" $from/conv_32.yaml sizes paths calls

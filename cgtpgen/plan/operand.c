@@ -65,14 +65,16 @@ static bool is_complete(enum index_kind index, bool output, bool rounded)
 }
 
 const struct operand *operands_build(struct arena *a, const struct problem *p, const struct kernel_form *k,
-                                     unsigned stored, unsigned rounded)
+                                     unsigned stored, unsigned read, unsigned rounded)
 {
     struct operand *all = NEW_ARRAY(a, struct operand, k->inputs + k->outputs + 1);
     for (int i = 0; i < k->inputs + k->outputs; i++) {
         bool output = i >= k->inputs;
         enum slot slot = output ? k->output[i - k->inputs].slot : k->input[i].slot;
         const char *symbol = output ? k->output[i - k->inputs].symbol : k->input[i].symbol;
-        bool own = stored >> slot & 1 && is_complete(p->spec->index[slot], output, rounded >> slot & 1);
+        bool by_word = p->dim[slot] % 2 == 0 || !spec_is_strided(p->spec, slot);
+        bool own = (stored >> slot & 1 || (read >> slot & 1 && !output && by_word)) &&
+                   is_complete(p->spec->index[slot], output, rounded >> slot & 1);
         struct operand *o = &all[i];
         *o = (struct operand){.name = output ? k->output[i - k->inputs].name : k->input[i].name,
                               .symbol = symbol,

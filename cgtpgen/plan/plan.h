@@ -74,10 +74,10 @@ struct plan {
     const char *digest; /* see plan_digest */
 };
 
-/* The kernel for schedules that read and write arrays of 16 bits as they are, and round sums of a wider type
- * themselves, of the slots of these masks; NULL: there are none. */
+/* The kernel for schedules that read and write arrays of 16 bits as they are, only read them, and round sums
+ * of a wider type themselves, of the slots of these masks; NULL: there are none. */
 const struct kernel_plan *kernel_stored(struct arena *, const struct plan *, const struct kernel_plan *,
-                                        unsigned slots, unsigned rounded);
+                                        unsigned slots, unsigned read, unsigned rounded);
 
 const struct plan *plan_build(struct arena *, const struct problem *, const struct form *);
 

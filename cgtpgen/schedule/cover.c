@@ -161,7 +161,7 @@ static const struct demand *stored_demand(const struct cover *c, const struct ev
                                           const struct outputs *q)
 {
     const struct kernel_plan *k =
-        e->stored ? kernel_stored(c->arena, c->plan, c->kernel, e->stored, e->rounded) : NULL;
+        e->stored ? kernel_stored(c->arena, c->plan, c->kernel, e->stored, e->read, e->rounded) : NULL;
     return k ? demand_build(c->codes, c->plan, k, q->n, q->output, NULL) : NULL;
 }
 

@@ -70,6 +70,7 @@ struct evaluation {
     const char *words;  /* for people: pipelined convolution */
     const char *header; /* of the runtime, that its code includes */
     unsigned stored;    /* slots, a bit each, of which it reads and writes rows of 16 bits as they are */
+    unsigned read;      /* of which it only reads them: words of 4 bytes at a time */
     unsigned
         rounded; /* slots of which it rounds sums of a wider type itself, where it writes rows of nodes */
     /* Writes every block of an output of weights, also those of paths that are not its own; otherwise a

@@ -77,6 +77,7 @@ NARROW = [
     ("mace32_bf16", "mace_large", "32", {"kernels": THREE, "precision": "bfloat16"}, "quick sanitize"),
     ("mace64_f16_atomic", "mace_large", "64", {"kernels": THREE, "precision": "float16", "reduction": "atomic"}, "quick"),
     ("mace64_bf16_any", "mace_large", "64", {"kernels": THREE, "precision": "bfloat16", "edges": "any"}, ""),
+    ("lips32_bf16_any", "nequip_lips", "32", {"kernels": THREE, "precision": "bfloat16", "edges": "any"}, "quick"),
     ("mace64_types", "mace_large", "64",
      {"kernels": THREE, "precision": "{x: bfloat16, y: float16, w: bfloat16, z: float64, compute: float32}"}, "quick"),
     ("mixed_batch_bf16", "../tests/simt/specs/batch_mixed", "128", {"kernels": THREE, "precision": "bfloat16"},

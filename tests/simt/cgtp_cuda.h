@@ -111,6 +111,10 @@ CGTP_DEVICE void cgtp_copy_element(real *shared, const real *global)
 {
     simt_copy(shared, global, sizeof(real));
 }
+CGTP_DEVICE void cgtp_copy_word(unsigned *shared, const unsigned *global, int bytes)
+{
+    simt_copy(shared, global, (size_t)bytes);
+}
 CGTP_DEVICE void cgtp_copies_commit(void) { simt_copies_commit(); }
 template <int pending> CGTP_DEVICE void cgtp_copies_wait(void) { simt_copies_wait(pending); }
 
@@ -145,7 +149,7 @@ template <int n> CGTP_DEVICE void cgtp_store_stream(real *p, const real *r)
 
 CGTP_DEVICE void cgtp_read16_stream(real *r, const real *p) { simt_read(r, p, 16, 16); }
 
-CGTP_DEVICE void cgtp_put16(real *global, const real *shared)
+template <typename T> CGTP_DEVICE void cgtp_put16(T *global, const T *shared)
 {
     unsigned char bytes[16];
     simt_read(bytes, shared, 16, 16);
@@ -209,12 +213,6 @@ template <int n, typename T> CGTP_DEVICE void cgtp_store_stream(T *p, const floa
     for (int i = 0; i < n; i++)
         cgtp_round(&rounded[i], r[i]);
     simt_write(p, rounded, sizeof rounded, n % 2 ? sizeof(T) : 4);
-}
-template <typename T> CGTP_DEVICE void cgtp_put16(T *global, const T *shared)
-{
-    unsigned char bytes[16];
-    simt_read(bytes, shared, 16, 16);
-    simt_write(global, bytes, 16, 16);
 }
 
 /* ---- between blocks ---- */

@@ -131,6 +131,7 @@ const struct evaluation batch_evaluation = {
     .words = "pipelined batch",
     .header = "cgtp_batch.h",
     .stored = 1u << SLOT_X | 1u << SLOT_W | 1u << SLOT_G,
+    .read = 1u << SLOT_Y,
     .refuses = batch_refuses,
     .refuses_path = batch_refuses_path,
     .plan = batch_plan,

@@ -88,6 +88,7 @@ void batch_layout_slices(struct arena *a, struct batch *g)
 {
     const struct kernel_form *k = g->demand->kernel->form;
     g->rows = (struct layout){.note = "What is there for all path sets of a channel block.", .align = CHUNK};
+    g->wide = (struct layout){.align = CHUNK};
 
     for (int i = 0; i < k->inputs; i++) {
         const struct operand *in = kernel_input(g->demand->kernel, i);
@@ -95,14 +96,18 @@ void batch_layout_slices(struct arena *a, struct batch *g)
             continue;
         for (int part = 0; part < g->parts && in->slot == SLOT_X && !g->x_by_set; part++)
             add_segments_x(a, g, &g->rows, in, g->part[part].xs, g->part[part].x);
+        const bool narrow = in->slot == SLOT_Y && operand_size(in) == 2;
         if (in->slot == SLOT_Y)
             layout_add(a, &g->rows, in->symbol, source_held(g->demand->plan, in), operand_size(in), CHUNK,
-                       (int)in->dim, NULL);
+                       narrow ? (in->dim + 1) / 2 * 2 : in->dim, NULL);
+        if (narrow)
+            layout_add(a, &g->wide, in->symbol, "real", kernel_size(g->demand->kernel), CHUNK, in->dim, NULL);
     }
 
     if (!g->rows.bytes)
         layout_add(a, &g->rows, "nothing", "unsigned char", 1, CHUNK, CHUNK, NULL);
     layout_pad(a, &g->rows, LINE);
+    layout_pad(a, &g->wide, CHUNK);
     for (int s = 0; s < g->sets; s++)
         lay_out_set(a, g, &g->set[s]);
 }
@@ -125,6 +130,8 @@ void batch_layout_block(struct arena *a, struct batch *g)
     g->stage.bytes = (g->stage.bytes + LINE - 1) / LINE * LINE;
     layout_nest(a, &g->warp, "ring", &g->stage, g->stages, NULL);
     layout_nest(a, &g->warp, "rows", &g->rows, g->buffers, NULL);
+    if (g->wide.bytes)
+        layout_nest(a, &g->warp, "wide", &g->wide, 0, "rows of y, widened");
     if (g->out.bytes)
         layout_nest(a, &g->warp, "out", &g->out, 0, "rows on their way to memory");
 

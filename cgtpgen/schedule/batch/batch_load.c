@@ -151,7 +151,10 @@ static void load_rows(struct batch_writer *c)
     n = batch_operands(c, SLOT_Y, false, input);
     for (int i = 0; i < n; i++) {
         const struct operand *in = source_input(w, input[i]);
-        line(c->o, "cgtp_copy_row(rows.%s, %s, lane, stream);", in->symbol, row_of(c, in));
+        const char *copy = operand_size(in) == 2
+                               ? arena_printf(w->arena, "cgtp_copy_words<%lld>", source_dim(in))
+                               : "cgtp_copy_row";
+        line(c->o, "%s(rows.%s, %s, lane, stream);", copy, in->symbol, row_of(c, in));
     }
     n = batch_operands(c, SLOT_X, false, input);
     for (int i = 0; i < n && !c->g->x_by_set; i++)

@@ -5,13 +5,14 @@
 #include <string.h>
 
 enum {
-    OWN_REGISTERS = 40,  /* addresses, counters; with the next fitted to what ptxas reports */
-    FORMS = 16,          /* forms and temporaries, of one operand A; half as many of each further one */
-    BLOCK_WARPS = 4,     /* of a block */
-    TURN = 30,           /* instructions of a turn beside its paths */
-    INSTRUCTION = 16,    /* bytes */
-    RESERVED = 1024,     /* bytes that the device takes of each block's shared memory */
-    UNDER_WAY = 48 << 10 /* bytes to a multiprocessor that keep an H200's memory busy */
+    OWN_REGISTERS = 40,   /* addresses, counters; with the next fitted to what ptxas reports */
+    FORMS = 16,           /* forms and temporaries, of one operand A; half as many of each further one */
+    BLOCK_WARPS = 4,      /* of a block */
+    TURN = 30,            /* instructions of a turn beside its paths */
+    INSTRUCTION = 16,     /* bytes */
+    RESERVED = 1024,      /* bytes that the device takes of each block's shared memory */
+    UNDER_WAY = 48 << 10, /* bytes to a multiprocessor that keep an H200's memory busy */
+    FEW_WARPS = 8 /* of a multiprocessor, for gradients of rows of 16 bits: larger sets, fewer turns */
 };
 
 /* Planner knobs; 0: chosen by the planner. */
@@ -250,6 +251,16 @@ static void find_ends(struct arena *a, struct batch *g)
     }
 }
 
+/* Are most of what is moved, rows of x, w and z, in 16 bits? */
+static bool is_narrow(const struct demand *d)
+{
+    const struct kernel_plan *k = d->kernel;
+    for (int i = 0; i < k->form->inputs + k->form->outputs; i++)
+        if (k->operand[i].slot != SLOT_Y && operand_size(&k->operand[i]) > 2)
+            return false;
+    return true;
+}
+
 /* ---- registers, shared memory ---- */
 
 /* Of each path, in order: components of the segments of x that paths read both up to that one and from it on.
@@ -328,26 +339,53 @@ struct demanded {
     int least;             /* bytes of a channel of a lane in a set */
 };
 
-/* The largest sets of paths, and so the fewest turns, for which the memory that there is suffices. */
+/* The most stages for which the memory that there is suffices, and enough is under way; 0: none. */
+static int choose_stages(struct arena *a, struct batch *g, const struct choice *c, const struct demanded *q)
+{
+    static const int stages[] = {6, 4, 3, 2};
+    for (size_t s = !is_narrow(g->demand); s < sizeof stages / sizeof *stages; s++) {
+        int n = c->stages ? c->stages : stages[s];
+        if (lay_out_block(a, g, n) && (!q->enough || ((c->stages || n > 2) && enough_under_way(g))))
+            return n;
+    }
+    return 0;
+}
+
+/* The least limit for which there are no more sets than for this one: they are then about as large as each
+ * other. */
+static int balanced(struct arena *a, struct batch *g, int limit, int most_paths)
+{
+    divide(a, g, limit, most_paths);
+    const int sets = g->sets;
+    for (int least = 0; least < limit;) {
+        const int middle = (least + limit) / 2;
+        divide(a, g, middle, most_paths);
+        if (g->sets > sets)
+            least = middle + 1;
+        else
+            limit = middle;
+    }
+    return limit;
+}
+
+/* The largest sets of paths, and so the fewest turns, for which there are stages. */
 static bool choose_sets(struct arena *a, struct batch *g, const struct choice *c, const struct demanded *q)
 {
-    static const int limit[] = {8192, 6144, 4096, 3072, 2048, 1536, 1024, 0}, stages[] = {4, 3, 2};
+    static const int limit[] = {8192, 6144, 4096, 3072, 2048, 1536, 1024, 0};
     struct arena *scratch = arena_scratch(a);
     g->x_by_set = q->x_by_set;
     for (size_t i = 0; i < sizeof limit / sizeof *limit && limit[i] >= q->least * g->channels; i++) {
-        int chosen = 0;
         lay_out_sets(scratch, g, limit[i], c->paths);
-        for (size_t s = 0; s < sizeof stages / sizeof *stages && !chosen; s++) {
-            int n = c->stages ? c->stages : stages[s];
-            bool good =
-                lay_out_block(scratch, g, n) && (!q->enough || ((c->stages || n > 2) && enough_under_way(g)));
-            chosen = good ? n : 0;
-        }
+        const int stages = choose_stages(scratch, g, c, q);
+        const int even = stages ? balanced(scratch, g, limit[i], c->paths) : 0;
         arena_empty(scratch);
-        if (chosen) {
-            lay_out_sets(a, g, limit[i], c->paths);
-            return lay_out_block(a, g, chosen);
-        }
+        if (!stages)
+            continue;
+        lay_out_sets(a, g, even, c->paths);
+        if (choose_stages(a, g, c, q))
+            return true;
+        lay_out_sets(a, g, limit[i], c->paths);
+        return lay_out_block(a, g, stages);
     }
     return false;
 }
@@ -391,16 +429,6 @@ static int choose_channels(const struct demand *d, const struct choice *c)
 {
     const int most = c->channels ? c->channels : kernel_size(d->kernel) < 8 ? 2 : 1;
     return divides(d, most) ? most : 1;
-}
-
-/* Are most of what is moved, rows of x, w and z, in 16 bits? */
-static bool is_narrow(const struct demand *d)
-{
-    const struct kernel_plan *k = d->kernel;
-    for (int i = 0; i < k->form->inputs + k->form->outputs; i++)
-        if (k->operand[i].slot != SLOT_Y && operand_size(&k->operand[i]) > 2)
-            return false;
-    return true;
 }
 
 /* ---- cost ---- */
@@ -484,9 +512,10 @@ const char *batch_plan(struct arena *a, struct schedule *s)
     static const enum route_kind own_row[] = {ROUTE_ITEM};
     const struct demand *d = s->demand;
     const struct problem *p = d->plan->problem;
-    const struct choice c = {knob_value(s, KNOB_CHANNELS), knob_value(s, KNOB_STAGES),
-                             knob_value(s, KNOB_WARPS), knob_value(s, KNOB_PATHS),
-                             knob_value(s, KNOB_PHASES)};
+    struct choice c = {knob_value(s, KNOB_CHANNELS), knob_value(s, KNOB_STAGES), knob_value(s, KNOB_WARPS),
+                       knob_value(s, KNOB_PATHS), knob_value(s, KNOB_PHASES)};
+    if (!c.warps && is_narrow(d) && demand_inputs_of(d, SLOT_G))
+        c.warps = FEW_WARPS;
     struct batch *g = cheapest(a, s, &c);
     if (!g)
         return "a stage larger than shared memory";

@@ -71,6 +71,7 @@ struct batch {
     int registers;             /* that ptxas is predicted to take */
     double bytes, work;        /* per item: moved; instructions of a warp */
     struct layout rows;        /* slices of x and y, of a channel block */
+    struct layout wide;        /* rows of y in 16 bits, widened */
     struct layout stage, out;  /* those of the sets: unions */
 
     struct layout warp, *block; /* shared memory of a warp; of a block */

@@ -46,7 +46,7 @@ struct device_path batch_path(const struct batch_writer *c, int number)
                                 .code = demand_code(c->g->demand, number).product,
                                 .matrix = c->w->plan->path[number].matrix,
                                 .channels = c->g->channels,
-                                .rows = "rows"};
+                                .rows = c->g->wide.bytes ? "own.wide" : "rows"};
 }
 
 /* A lane's channels of the segments of x. */
@@ -63,6 +63,22 @@ static void emit_x(struct batch_writer *c)
             batch_load_lane(c, SLOT_X, x, arena_printf(w->arena, "%ss%d", name, x),
                             arena_printf(w->arena, "%s.%ss%d", from, name, x));
         }
+}
+
+/* Rows of y in 16 bits, once they are there: for all channel blocks of the item. */
+static void widen_y(struct batch_writer *c)
+{
+    struct source *w = c->w;
+    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + 1), n = batch_operands(c, SLOT_Y, false, number);
+    if (c->g->channel_blocks > 1)
+        line(c->o, "if (now.block == 0) {");
+    for (int i = 0; i < n; i++) {
+        const struct operand *in = source_input(w, number[i]);
+        line(c->o, "cgtp_widen_row(own.wide.%s, rows.%s, now.item, lane);", in->symbol, in->symbol);
+    }
+    line(c->o, "cgtp_sync_warp();");
+    if (c->g->channel_blocks > 1)
+        line(c->o, "}");
 }
 
 /* Results of the set, and sums of slot x that are complete: through shared memory to their rows. */
@@ -108,6 +124,8 @@ void batch_turn(struct batch_writer *c)
     if (some)
         line(c->o, "if (now.block < %d) {", c->part->blocks);
     line(c->o, "const %s &rows = now.rows();", c->g->rows.name);
+    if (turn == 0 && c->g->wide.bytes)
+        widen_y(c);
     emit_x(c);
     int n = batch_operands(c, SLOT_W, true, number);
     for (int i = 0; i < n && batch_by_weights(w->arena, w->problem, c->s, &path); i++) {
