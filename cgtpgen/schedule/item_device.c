@@ -7,12 +7,16 @@
 
 #include <string.h>
 
+enum { LANES = 32 };
+
 struct writer {
     struct source *w;
     const struct item_code *code;
     struct text *out;                 /* the work of an item; functions are found while it is written */
     const struct product_function *f; /* the one that is written */
     int dealt;                        /* paths that have been given to one of several warps */
+    bool folded; /* the path's channels of A are worked on two at a time, by lanes on both sides of a place;
+                    `shift`: the channel that a lane has is so much away from its number */
 };
 
 /* Are functions put in the place of their calls? */
@@ -166,6 +170,16 @@ static const char *input_address(struct source *w, const struct path_plan *e, en
     return path_address(w->arena, e, role, o->symbol, operand_block_of(o, e->path));
 }
 
+/* The address from which the lane's number leads to its channel. */
+static const char *shifted(const struct writer *c, const struct path_plan *e, enum role role,
+                           const struct operand *o, const char *address)
+{
+    if (!c->folded || role == ROLE_A)
+        return address;
+    const int64_t step = role == ROLE_W ? 1 : operand_block_of(o, e->path)->channel;
+    return arena_printf(c->w->arena, step > 1 ? "%s + shift * %lld" : "%s + shift", address, (long long)step);
+}
+
 static const char *output_address(struct source *w, const struct path_plan *e, enum role role, int output)
 {
     const struct operand *o = kernel_output(w->kernel->kernel, output);
@@ -200,14 +214,16 @@ static void call_product(struct writer *c, int indent, const struct path_plan *e
         if (in->source >= w->form->inputs) /* a P vector, behind the T vectors */
             argument[count++] = plus_offset(a, "scratch", (ts + in->source - w->form->inputs) * vector);
         else
-            argument[count++] = input_address(w, e, in->role, in->source);
+            argument[count++] = shifted(c, e, in->role, source_input(w, in->source),
+                                        input_address(w, e, in->role, in->source));
     }
     for (int o = 0; o < r->outputs; o++) {
         const struct recipe_output *out = &r->output[o];
         if (out->role == ROLE_G && e->contracted)
             argument[count++] = plus_offset(a, "scratch", out->source * vector);
         else
-            argument[count++] = output_address(w, e, out->role, out->source);
+            argument[count++] = shifted(c, e, out->role, kernel_output(w->kernel->kernel, out->source),
+                                        output_address(w, e, out->role, out->source));
     }
     emit_call(c->out, indent, f->name, count, argument);
 }
@@ -306,6 +322,34 @@ static void emit_contractions(struct writer *c, int indent, const struct path_pl
     emit_weighted(&q, v);
 }
 
+/* Pairs u < v of at most as many channels as there are lanes: has a lane nothing to add to what another has,
+ * so that row a, of few pairs, and row n - 2 - a, of all but as many, may be worked on at once? */
+static bool may_fold(const struct path_plan *e, const struct variant *v)
+{
+    const struct recipe *r = v->product;
+    bool may = e->pairs && !e->contracted && !v->tensor && r && e->path->mul_x > 2 && e->path->mul_x <= LANES;
+    for (int o = 0; may && o < r->outputs; o++)
+        may = r->output[o].role == ROLE_G || r->output[o].role == ROLE_W;
+    return may;
+}
+
+/* Two rows of pairs at a time. */
+static void emit_folded(struct writer *c, const struct path_plan *e, const struct variant *v)
+{
+    const int n = e->path->mul_x;
+    const char *warp = c->code->warps > 1 ? "warp" : "0";
+    text_printf(c->out, "    for (int row = %s; row < %d; row += %d) {\n", warp, n / 2, c->code->warps);
+    text_printf(c->out, "        const bool second = cgtp_lane() >= %d - row;\n", n - 1);
+    text_printf(c->out, "        const int a = second ? %d - row : row, shift = second ? row - %d : 0;\n",
+                n - 2, n - 1);
+    c->folded = true;
+    const int alone = n - 1 - n / 2; /* a row that is its own other one, where n is even */
+    call_product(c, 8, e, v->product,
+                 arena_printf(c->w->arena, "row == %d ? %d - row : %d", alone, n - 1, n));
+    c->folded = false;
+    text_printf(c->out, "    }\n");
+}
+
 static void emit_path(struct writer *c, int number)
 {
     struct source *w = c->w;
@@ -319,6 +363,10 @@ static void emit_path(struct writer *c, int number)
     text_printf(c->out, "\n    /* ");
     source_path_line(c->out, w->plan, p);
     text_printf(c->out, " */\n");
+    if (may_fold(e, v)) {
+        emit_folded(c, e, v);
+        return;
+    }
     const bool alone = c->code->warps > 1 && !loop;
     if (alone)
         text_printf(c->out, "    if (warp == %d) {\n", c->dealt++ % c->code->warps);
