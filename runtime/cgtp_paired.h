@@ -42,12 +42,6 @@ template <int d, int step, typename T> CGTP_DEVICE void cgtp_write_channel(T *ro
     for (int i = 0; i < d; i++)
         cgtp_leave(row + i * step, r[i]);
 }
-template <int d> CGTP_DEVICE void cgtp_clear_channel(real (&r)[d])
-{
-    CGTP_UNROLL
-    for (int i = 0; i < d; i++)
-        r[i] = 0;
-}
 
 } // namespace
 

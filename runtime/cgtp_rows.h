@@ -49,7 +49,9 @@ CGTP_DEVICE void cgtp_own_part(int thread, Chunk chunk, Element element)
 template <int threads, bool wide, int from, int to, typename T>
 CGTP_DEVICE void cgtp_copy_part_by(real *part, const T *row, int thread, cgtp_policy policy)
 {
-    real *const first = (real *)cgtp_pinned_shared((unsigned char *)(part + thread * CGTP_WIDE));
+    /* one address for all of a thread's chunks, where it has several */
+    real *const own = part + thread * CGTP_WIDE;
+    real *const first = wide && to > threads * CGTP_WIDE ? (real *)cgtp_pinned_shared((unsigned char *)own) : own;
     cgtp_own_part<threads, wide, from, to>(
         thread, [&](int i) { cgtp_bring16(first + i, row + thread * CGTP_WIDE + i, policy); },
         [&](int i) { cgtp_bring(part + i, row + i); });
@@ -95,6 +97,14 @@ template <int threads, int n> CGTP_DEVICE void cgtp_clear_row_by(real (&row)[n],
     cgtp_own_part<threads, n>(
         thread, [&](int i) { cgtp_store<CGTP_WIDE>(row + thread * CGTP_WIDE + i, zero); },
         [&](int i) { row[i] = 0; });
+}
+
+/* The same in the components of a lane's channel. */
+template <int d> CGTP_DEVICE void cgtp_clear_channel(real (&r)[d])
+{
+    CGTP_UNROLL
+    for (int i = 0; i < d; i++)
+        r[i] = 0;
 }
 
 /* Zeros in each warp's row, by the threads that read them in what puts and joins rows: nothing need be waited for. */
@@ -250,11 +260,22 @@ CGTP_DEVICE bool cgtp_gather_chunks(real (&sum)[n], const real *rows, int64_t le
 /* ---- on the host ---- */
 
 /* The length of chunks for a launch of so many teams per multiprocessor, each of which is to have `each`, or more where
- * items are many: long ones, but not one more turn for a few teams. */
+ * items are many: long ones, down to half of that where a team has fewer items then, as it has one chunk more than others or
+ * not. */
 static inline int cgtp_chunk(int64_t items, int teams, int each = 6, int most = 8)
 {
     const int64_t all = (int64_t)cgtp_multiprocessors() * teams, length = (items + each * all - 1) / (each * all);
-    return items <= all ? 1 : length < 2 ? 2 : length < most ? (int)length : most;
+    const int longest = length < 2 ? 2 : length < most ? (int)length : most;
+    int best = longest;
+    int64_t least = INT64_MAX;
+    for (int chunk = longest; chunk > longest / 2; chunk--) {
+        const int64_t turns = (items + chunk * all - 1) / (chunk * all);
+        if (turns * chunk < least) {
+            best = chunk;
+            least = turns * chunk;
+        }
+    }
+    return items <= all ? 1 : best;
 }
 
 /* How many chunks there are. */

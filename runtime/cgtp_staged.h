@@ -23,7 +23,7 @@ template <int v, int d, int n, int ld> CGTP_DEVICE void cgtp_add_columns(real *z
         cgtp_load<v>(f, weights);
         cgtp_add_channels<v, d>(z, f, row);
     };
-    CGTP_UNROLL_BY(8 / CGTP_WIDE)
+    CGTP_UNROLL_BY(v * d < 8 ? 8 / CGTP_WIDE : 1)
     for (int u = 0; u < whole; u += some) {
         real rows[some * d];
         cgtp_load<some * d>(rows, t + u * d);

@@ -296,6 +296,17 @@ def check_paired_choice():
         ok(reason in said, f'no paired items: it says why, {reason}', said)
 
 
+def check_slots_apart():
+    """Many paths whose weights come in parts are too much code for one kernel of z and of all else."""
+    paths = [f'[{x}, {y}, {z}, uvw]' for x, l1 in enumerate((1, 3, 2)) for y, l2 in enumerate((2, 3, 1))
+             for z in range(4) if abs(l1 - l2) <= z <= l1 + l2]
+    kernel, = plan_of('cgtp: 1\nname: t\nirreps: {x: 62x1e + 33x3e + 32x2e, y: 1x2e + 1x3e + 1x1e, '
+                      f'z: 32x0e + 32x1e + 32x2e + 35x3e}}\ninstructions: [{", ".join(paths)}]\n'
+                      'precision: float32\nkernels: [double_backward]\n')
+    equal([one['outputs'] for one in kernel['schedules']], [['d_gz'], ['d_x', 'd_y', 'd_w']], 'double backward of many paths: z by itself')
+    equal([one['name'] for one in kernel['schedules']], ['staged_z', 'staged_items'], 'and under a name of its own')
+
+
 def unit(arch, product):
     """All kernels of a product as one translation unit, where the headers are read once and not for each of them; what
     every file has under the same name, in a namespace of its own, is told apart."""
@@ -515,6 +526,7 @@ check_tiled_choice()
 check_gemm_choice()
 check_nodal_choice()
 check_paired_choice()
+check_slots_apart()
 products = [(arch, product) for arch, some in PRODUCTS.items() for product in some]
 jobs = [(*product, kernel) for product in products for kernel in KERNELS]
 if not shutil.which(NVCC):

@@ -49,6 +49,8 @@ if [ "$TEST_ALL" ]; then
     check_kernels staged_channels "sed $graph $only" tests/simt/specs/staged_channels.yaml sizes paths
     check_kernels staged_blocks "sed $graph" tests/simt/specs/staged_blocks.yaml sizes paths
     check_kernels blocks_general "sed -e '\$atune: {sm_90: {evaluation: general}}'" tests/simt/specs/staged_blocks.yaml paths
+    check_kernels staged_shares "sed -e '\$atune: {sm_90: {share: 2}}'" "$staged" sizes paths
+    check_kernels staged_shares_parts "sed -e 's/parts: /share: 2, parts: /'" "$parts" sizes paths
     check_kernels staged_odd "sed $graph -e 's/12x0e/13x0e/'" tests/simt/specs/staged_several.yaml sizes paths
     check_kernels paired_odd "sed $odd_pairs" tests/simt/specs/paired_nodes.yaml sizes paths
     check_kernels staged_double_atomic "sed $double $atomic" \
@@ -131,6 +133,11 @@ else
     check_kernels sample_staged_double_atomic "$irmul $three $double $atomic" \
         tests/simt/specs/staged_graph.yaml sizes paths calls
     check_kernels sample_staged_parts "sed $three" tests/simt/specs/staged_parts.yaml sizes paths
+    # passes that share their code, as where it is long
+    check_kernels sample_staged_shares "$irmul $three -e 's/parts: /share: 2, parts: /'" \
+        tests/simt/specs/staged_parts.yaml sizes paths
+    check_kernels sample_staged_shares_channels "sed $three -e '\$atune: {sm_90: {share: 2}}'" \
+        tests/simt/specs/staged_channels.yaml sizes
     check_kernels sample_staged_parts_double_atomic "$irmul $three $double $atomic" \
         tests/simt/specs/staged_parts_graph.yaml sizes paths
     check_kernels sample_tiled "sed -e 's/^kernels: .*/kernels: [backward, double_backward]/'" "$tiled" sizes paths

@@ -97,6 +97,18 @@ static int outputs_apart(const struct cover *c, const struct outputs *all, const
     return groups;
 }
 
+/* Outputs of slot z, and others. Returns whether there are both. */
+static bool outputs_by_slot(const struct cover *c, const struct outputs *all, struct outputs group[2])
+{
+    for (int g = 0; g < 2; g++)
+        group[g] = (struct outputs){0, NEW_ARRAY(c->arena, int, all->n + 1)};
+    for (int o = 0; o < all->n; o++) {
+        struct outputs *mine = &group[c->kernel->form->output[all->output[o]].slot != SLOT_G];
+        mine->output[mine->n++] = all->output[o];
+    }
+    return group[0].n && group[1].n;
+}
+
 /* The same groups, with outputs of weights in group `to` instead; returns whether any move. */
 static bool move_weights(const struct cover *c, int groups, const struct outputs *from, int to,
                          struct outputs group[INDEX_COUNT])
@@ -293,18 +305,42 @@ static struct cover cover_apart(const struct cover *base, int groups, const stru
     return c;
 }
 
-/* Names of schedules: of their evaluation, and where several have the same, of whose rows they own. */
+static bool has_long_code(const struct cover *c)
+{
+    bool has = false;
+    for (int s = 0; s < c->schedules; s++)
+        has |= c->schedule[s].long_code;
+    return has;
+}
+
+/* Of a kernel of long code outputs of slot z by themselves, if there is such a cover. */
+static void try_slots(const struct cover *base, const struct outputs *all, struct cover *best)
+{
+    struct outputs group[2];
+    if (!has_long_code(best) || !outputs_by_slot(base, all, group))
+        return;
+    struct cover other = cover_apart(base, 2, group);
+    if (other.whole && !has_long_code(&other))
+        *best = other;
+}
+
+/* Names of schedules: of their evaluation, and where several have the same, of whose rows they own, or that
+ * they make z. */
 static void name_schedules(struct cover *c)
 {
     static const char *const owner[] = {"items", "senders", "receivers", "shared", "all"};
     for (int i = 0; i < c->schedules; i++) {
         struct schedule *s = &c->schedule[i];
-        int same = 0;
-        for (int j = 0; j < c->schedules; j++)
-            same += c->schedule[j].evaluation == s->evaluation;
-        s->name = same > 1
-                      ? arena_printf(c->arena, "%s_%s", s->evaluation->name, owner[demand_owner(s->demand)])
-                      : s->evaluation->name;
+        int same = 0, owners = 0;
+        for (int j = 0; j < c->schedules; j++) {
+            const bool mine = c->schedule[j].evaluation == s->evaluation;
+            same += mine;
+            owners += mine && demand_owner(c->schedule[j].demand) == demand_owner(s->demand);
+        }
+        const bool z = owners > 1 && demand_output(s->demand, 0)->slot == SLOT_G;
+        s->name = same > 1 ? arena_printf(c->arena, "%s_%s", s->evaluation->name,
+                                          z ? "z" : owner[demand_owner(s->demand)])
+                           : s->evaluation->name;
     }
 }
 
@@ -350,12 +386,14 @@ static struct kernel_schedule cover_kernel(struct codes *codes, const struct pla
     }
     if (groups > 1 && passes != 2) {
         struct cover together = cover_outputs(&base, &all);
-        bool spills = false;
+        bool spills = has_long_code(&together) && best.whole;
         for (int s = 0; s < together.schedules; s++)
             spills |= together.schedule[s].spills;
         if (together.whole && (passes == 1 || (!spills && together.cost <= best.cost)))
             best = together;
     }
+    if (!passes)
+        try_slots(&base, &all, &best);
     name_schedules(&best);
     struct kernel_schedule k = {.kernel = kernel,
                                 .schedules = best.schedules,

@@ -60,6 +60,7 @@ struct schedule {
         *before;         /* of a schedule that has written the outputs, to which this one adds; or NULL */
     struct route *route; /* [demand->outputs]: how each leaves */
     bool spills;         /* needs more registers than there are */
+    bool long_code;      /* so many instructions that their fetching decides: outputs apart take less time */
     struct operations operations; /* per item, of its code */
     double cost;                  /* per item; comparable among the evaluations of one target */
     void *own;                    /* the evaluation's */

@@ -289,6 +289,8 @@ static void emit_zeros(struct staged_writer *c)
     for (int o = 0; o < d->outputs; o++) {
         const struct operand *q = demand_operand(d, o);
         const bool by_parts = staged_in_parts(c->g) && (q->slot == SLOT_X || q->slot == SLOT_G);
+        if (staged_holds(c->g, o))
+            continue;
         if (c->g->owned[o])
             line(c->o, "if (begins)");
         const bool by_paths = c->g->any_others || (q->slot == SLOT_G && c->g->adds);
@@ -436,6 +438,17 @@ static void emit_common(struct staged_writer *c)
         line(c->o, "cgtp_copies_commit();");
 }
 
+/* Sums of z at nodes that stay in registers. */
+static void declare_held(struct staged_writer *c)
+{
+    const struct demand *d = c->w->demand;
+    for (int o = 0; o < d->outputs; o++)
+        for (int i = 0; i < c->g->whole.pieces && staged_holds(c->g, o); i++) {
+            const struct path *p = &c->w->problem->path[c->g->whole.piece[i].path];
+            line(c->o, "real %ss%d[%d] = {0};", demand_output(d, o)->symbol, p->z, 2 * p->l3 + 1);
+        }
+}
+
 static void emit_kernel(struct staged_writer *c)
 {
     const struct staged *g = c->g;
@@ -497,6 +510,7 @@ static void emit_kernel(struct staged_writer *c)
         line(o, "cgtp_copies_wait<%d>();", g->stages);
         line(o, "cgtp_sync_block();");
     }
+    declare_held(c);
     line(o, "CGTP_LOOP");
     if (has_owner(c))
         line(o, "while (here.position < items) {");

@@ -21,8 +21,7 @@ static bool has_pieces(const struct staged *g, bool connected)
 static void emit_tensors(struct staged_writer *c, const struct staged_part *part,
                          const struct staged_pass *pass)
 {
-    staged_open_lanes(c, pass);
-    staged_name_channel(c, pass, "u");
+    staged_open_channels(c, pass, "u");
     staged_load_x(c, pass->segment);
     for (int i = pass->piece; i >= 0; i = part->piece[i].next[BY_ROWS]) {
         const struct staged_path q = staged_path_of(c, part, i);
@@ -34,12 +33,11 @@ static void emit_tensors(struct staged_writer *c, const struct staged_part *part
         staged_make_tensors(&q);
         for (int t = 0; t < q.v->ts; t++)
             if (staged_keeps(q.v, t))
-                line(c->o, "cgtp_store<%d>(%s + %s * %d, t%ds%d);", q.d, staged_tensor_from(&q, t, 0),
-                     staged_row_number(&q, 0), q.d, t, q.path->z);
+                line(c->o, "cgtp_store<%d>(%s, t%ds%d);", q.d, staged_tensor_at(&q, t), t, q.path->z);
         staged_close_ys(&q, false);
         line(c->o, "}");
     }
-    line(c->o, "}");
+    staged_close_channels(c, pass);
 }
 
 /* ---- columns ---- */
@@ -49,8 +47,7 @@ static void emit_column(struct staged_writer *c, const struct staged_part *part,
 {
     const struct source *w = c->w;
     const int components = 2 * w->problem->z.segment[pass->segment].ir.l + 1;
-    staged_open_lanes(c, pass);
-    staged_name_channel(c, pass, "c");
+    staged_open_channels(c, pass, "c");
     staged_begin_outputs(c, pass, SLOT_G, components, "c");
     for (int i = pass->piece; i >= 0; i = part->piece[i].next[BY_COLUMNS]) {
         const struct staged_path q = staged_path_of(c, part, i);
@@ -64,31 +61,60 @@ static void emit_column(struct staged_writer *c, const struct staged_part *part,
         }
     }
     staged_end_outputs(c, pass, SLOT_G, components, "c");
-    line(c->o, "}");
+    staged_close_channels(c, pass);
 }
 
 /* ---- all passes ---- */
 
-/* Each warp's passes. */
+/* Passes of one segment follow each other in a part, 32 lanes after 32 lanes, and may have the same code: it
+ * is there once. How many there are from number `first` on; *all: one of all their channels. */
+static int alike(const struct staged *g, const struct staged_part *part, enum staged_by by, int first,
+                 struct staged_pass *all)
+{
+    const struct staged_pass *pass = &part->pass[by][first];
+    int n = 1;
+    *all = *pass;
+    for (; g->shares_code && first + n < part->passes[by] && pass[n].segment == pass->segment; n++)
+        all->lanes += pass[n].lanes;
+    return n;
+}
+
+/* Begins what the warps of so many alike passes do, each for its own: pass number `i`. */
+static void open_passes(struct staged_writer *c, const struct staged_pass *pass, int n)
+{
+    struct text warp = {.arena = c->w->arena};
+    for (int i = 0; i + 1 < n; i++)
+        text_printf(&warp, "i == %d ? %d : ", i, pass[i].warp);
+    text_printf(&warp, "%d", pass[n - 1].warp);
+    if (n > 1) {
+        line(c->o, "CGTP_LOOP");
+        line(c->o, "for (int i = 0; i < %d; i++) {", n);
+    }
+    if (c->g->warps > 1)
+        line(c->o, n > 1 ? "if (warp == (%s)) {" : "if (warp == %s) {", text_string(&warp));
+}
+
+static void close_passes(struct staged_writer *c, int n)
+{
+    if (c->g->warps > 1)
+        line(c->o, "}");
+    if (n > 1)
+        line(c->o, "}");
+}
+
+/* All passes, each by its warp. */
 static void emit_passes(struct staged_writer *c, const struct staged_part *part, enum staged_by by,
                         void (*emit)(struct staged_writer *, const struct staged_part *,
                                      const struct staged_pass *))
 {
-    for (int warp = 0; warp < c->g->warps; warp++) {
-        bool any = false;
-        for (int i = 0; i < part->passes[by]; i++) {
-            const struct staged_pass *pass = &part->pass[by][i];
-            if (pass->warp != warp)
-                continue;
-            if (!any && c->g->warps > 1)
-                line(c->o, "if (warp == %d) {", warp);
-            if (any && pass->tied)
-                line(c->o, "cgtp_sync_warp(); /* to the same channels of z */");
-            any = true;
-            emit(c, part, pass);
-        }
-        if (any && c->g->warps > 1)
-            line(c->o, "}");
+    for (int i = 0, n; i < part->passes[by]; i += n) {
+        struct staged_pass all;
+        n = alike(c->g, part, by, i, &all);
+        if (i && all.tied)
+            line(c->o, "cgtp_sync_warp(); /* to the same channels of z */");
+        open_passes(c, &part->pass[by][i], n);
+        emit(c, part, &all);
+        close_passes(c, n);
     }
 }
 

@@ -144,6 +144,12 @@ const char *staged_tensor_from(const struct staged_path *q, int t, int channel)
                        (int64_t)channel * q->rows * q->d);
 }
 
+const char *staged_tensor_at(const struct staged_path *q, int t)
+{
+    return arena_printf(q->c->w->arena, "%s + %s * %d", staged_tensor_from(q, t, 0), staged_row_number(q, 0),
+                        q->d);
+}
+
 /* The piece's weights in a row or part of one. */
 const char *staged_weights_in(const struct staged_path *q, const char *row)
 {
@@ -295,19 +301,22 @@ void staged_end_outputs(struct staged_writer *c, const struct staged_pass *pass,
 
 /* ---- lanes ---- */
 
-/* Begins what only some lanes do. */
-void staged_open_lanes(struct staged_writer *c, const struct staged_pass *p)
+void staged_open_channels(struct staged_writer *c, const struct staged_pass *p, const char *name)
 {
-    if (p->lanes < STAGED_LANES)
-        line(c->o, "if (lane < %d) {", p->lanes);
-    else
-        line(c->o, "{");
+    struct arena *a = c->w->arena;
+    const char *times = p->channels > 1 ? arena_printf(a, " * %d", p->channels) : "";
+    const char *pass =
+        p->lanes > STAGED_LANES ? arena_printf(a, " + i * %d", STAGED_LANES * p->channels) : "";
+    line(c->o, "{");
+    line(c->o, "const int %s = %s%s;", name, plus_offset(a, arena_printf(a, "lane%s", times), p->first),
+         pass);
+    if (p->lanes % STAGED_LANES)
+        line(c->o, "if (%s < %d) {", name, p->first + p->lanes * p->channels);
 }
 
-/* "const int u = lane + 32;" */
-void staged_name_channel(struct staged_writer *c, const struct staged_pass *p, const char *name)
+void staged_close_channels(struct staged_writer *c, const struct staged_pass *p)
 {
-    const char *times = p->channels > 1 ? arena_printf(c->w->arena, " * %d", p->channels) : "";
-    line(c->o, "const int %s = %s;", name,
-         plus_offset(c->w->arena, arena_printf(c->w->arena, "lane%s", times), p->first));
+    if (p->lanes % STAGED_LANES)
+        line(c->o, "}");
+    line(c->o, "}");
 }

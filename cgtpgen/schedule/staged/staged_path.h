@@ -31,6 +31,8 @@ void staged_store(const struct staged_writer *, int v, int d, const char *row, c
 
 /* "own.out.t0p3 + 48": the path's vector, from a channel on. The piece's weights in a row or part of one. */
 const char *staged_tensor_from(const struct staged_path *, int t, int channel);
+/* The same of the lane's channel, and that of y where there are several. */
+const char *staged_tensor_at(const struct staged_path *, int t);
 const char *staged_weights_in(const struct staged_path *, const char *row);
 
 /* "u", from the piece's first channel on; "(u * 3 + v)": the row of weights or T of the lane's channel of x,
@@ -59,9 +61,10 @@ void staged_begin_outputs(struct staged_writer *, const struct staged_pass *, en
 void staged_end_outputs(struct staged_writer *, const struct staged_pass *, enum slot, int components,
                         const char *channel);
 
-/* Begins what only some lanes do. "const int u = lane + 32;" */
-void staged_open_lanes(struct staged_writer *, const struct staged_pass *);
-void staged_name_channel(struct staged_writer *, const struct staged_pass *, const char *name);
+/* "const int u = lane + 32;", of pass number `i` of several alike "lane + 32 + i * 32"; begins what only
+ * lanes with channels do. And ends it. */
+void staged_open_channels(struct staged_writer *, const struct staged_pass *, const char *name);
+void staged_close_channels(struct staged_writer *, const struct staged_pass *);
 
 /* The pass by rows. */
 void staged_row(struct staged_writer *, const struct staged_part *, const struct staged_pass *);

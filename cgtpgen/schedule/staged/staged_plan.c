@@ -19,7 +19,12 @@ enum {
     TEAMS_WHOLE = 8,  /* whose items come as a whole where these have room */
     PARTS_LEAST = 3,  /* of an item otherwise, each of which has its code */
     PARTS = 4,        /* at most where these have room */
-    PARTS_MOST = 64
+    PARTS_MOST = 64,
+    HELD_WORDS = 16,       /* of a lane's sums of z at nodes */
+    INSTRUCTION = 16,      /* bytes */
+    CODE_APART = 56 << 10, /* bytes of passes, up to which each has its own code */
+    CODE_LONG = 256 << 10, /* the same of parts: warps then wait for each other, too */
+    CODE_CACHED = 96 << 10 /* that caches hold, as half as much comes beside it */
 };
 
 /* ---- what it takes ---- */
@@ -380,6 +385,34 @@ static double bytes_of_sums(const struct schedule *s)
     return elements * kernel_size(s->demand->kernel);
 }
 
+/* Instructions of the loop over items. Passes of one segment may have the same code. */
+static double code_of(const struct staged *g, bool shared)
+{
+    double code = 0;
+    for (int i = 0; i < g->parts; i++)
+        for (enum staged_by by = BY_COLUMNS; by < BY_COUNT; by++)
+            for (int k = 0; k < g->part[i].passes[by]; k++) {
+                const struct staged_pass *pass = &g->part[i].pass[by][k];
+                code += shared && k && pass[-1].segment == pass->segment ? 0 : pass->work;
+            }
+    return code;
+}
+
+/* How much longer instructions take where they do not fit a multiprocessor's caches for them. */
+static double fetching(const struct staged *g)
+{
+    const double misses = 2.5; /* measured */
+    return staged_in_parts(g) || code_of(g, g->shares_code) * INSTRUCTION < CODE_CACHED ? 1 : misses;
+}
+
+/* Are z by columns and all else by rows, of weights in parts, too long together? */
+static bool has_long_code(const struct staged *g)
+{
+    const int zs = demand_outputs_of(g->demand, SLOT_G);
+    return staged_in_parts(g) && zs && zs < g->demand->outputs &&
+           code_of(g, g->shares_code) * INSTRUCTION > CODE_LONG;
+}
+
 /* As evaluations of graphs count: instructions of a warp per item, bytes at so many an instruction. */
 static double cost_of(struct staged *g, const struct schedule *s)
 {
@@ -390,6 +423,9 @@ static double cost_of(struct staged *g, const struct schedule *s)
         for (enum staged_by by = BY_COLUMNS; by < BY_COUNT; by++)
             for (int k = 0; k < g->part[i].passes[by]; k++)
                 g->work += g->part[i].pass[by][k].work;
+    const int share = knob_value(s, KNOB_SHARE);
+    g->shares_code = share ? share > 1 : code_of(g, false) * INSTRUCTION > CODE_APART;
+    g->work *= fetching(g);
     const double waiting =
         (double)WARPS / (g->teams * (g->divisible ? g->warps : 1)); /* too few warps issue too little */
     for (int i = 0; i < d->plan->problem->paths; i++)
@@ -411,6 +447,28 @@ static void choose_owner(struct arena *a, struct staged *g, struct schedule *s)
     g->owner = item_rows_owner(s, g->owned, true);
     for (int o = 0; o < d->outputs; o++)
         g->owned[o] = s->route[o].kind == ROUTE_FIXED_UP;
+}
+
+bool staged_holds(const struct staged *g, int output)
+{
+    return g->holds && g->owned[output] && demand_output(g->demand, output)->slot == SLOT_G;
+}
+
+/* Is there one pass, each of whose paths makes a segment of z for itself, and are these few components? */
+static bool may_hold(const struct staged *g)
+{
+    const struct demand *d = g->demand;
+    bool may = g->parts == 1 && g->warps == 1 && !g->any_others && g->whole.passes[BY_COLUMNS] == 0 &&
+               g->whole.passes[BY_ROWS] == 1;
+    int words = 0;
+    for (int i = 0; may && i < d->plan->problem->paths; i++) {
+        const struct path *p = &d->plan->problem->path[i];
+        if (!g->passes[i])
+            continue;
+        may = !staged_connects(p) && p->mode != MODE_UVUV && !g->added[i];
+        words += (2 * p->l3 + 1) * demand_outputs_of(d, SLOT_G) * kernel_size(d->kernel) / 4;
+    }
+    return may && words <= HELD_WORDS;
 }
 
 const char *staged_chunk(struct arena *a, const struct staged *g)
@@ -440,8 +498,10 @@ const char *staged_plan(struct arena *a, struct schedule *s)
         return "rows larger than shared memory";
     staged_passes(a, g);
     choose_owner(a, g, s);
+    g->holds = may_hold(g);
     s->own = g;
     s->operations = demand_operations(s->demand);
     s->cost = cost_of(g, s);
+    s->long_code = has_long_code(g);
     return NULL;
 }

@@ -70,12 +70,14 @@ struct staged {
     bool *apart;                /* [demand's outputs]: do warps that divide them add to different elements? */
     enum index_kind owner;    /* of whose nodes rows are summed, items being in their order; item: of none */
     bool *owned;              /* [demand's outputs]: are they? */
+    bool holds;               /* sums of z at nodes stay in the registers of the only pass */
     int64_t scratch;          /* elements that the latter need (item_device.h) */
     struct staged_part whole; /* all weights at once: its passes by rows make T */
     int parts;
     struct staged_part *part;
     int *in_place; /* [demand's outputs]: the input of weights that a gradient of weights takes the place of;
                       -1: none */
+    bool shares_code;   /* passes of one segment have one code, as code is long */
     int teams, warps;   /* of a block, which a multiprocessor has to itself; of a team */
     int stages, items;  /* of a team's ring; whose rows are under way, where weights come in parts */
     double bytes, work; /* per item: moved; instructions of a warp */
@@ -121,6 +123,10 @@ bool staged_is_common(const struct operand *);
 
 /* Do an item's weights come in parts? */
 bool staged_in_parts(const struct staged *);
+
+/* Does a lane hold its channel's sums of the demand's output, of slot z, in registers as long as the node
+ * stays? */
+bool staged_holds(const struct staged *, int output);
 
 /* The length of chunks of items and the number of partial rows, as C expressions. */
 const char *staged_chunk(struct arena *, const struct staged *);

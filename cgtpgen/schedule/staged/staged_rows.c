@@ -159,6 +159,21 @@ static void emit_loop(const struct staged_path *q)
     line(c->o, "}");
 }
 
+/* T of the lane's channel: what z by columns was made of, or made now. */
+static void name_tensors(const struct staged_path *q)
+{
+    bool kept = true;
+    for (int t = 0; t < q->v->ts; t++)
+        kept &= staged_keeps(q->v, t);
+    if (!kept) {
+        staged_make_tensors(q);
+        return;
+    }
+    staged_declare(q, "t", q->v->ts, false);
+    for (int t = 0; t < q->v->ts; t++)
+        line(q->c->o, "cgtp_load<%d>(t%ds%d, %s);", q->d, t, q->path->z, staged_tensor_at(q, t));
+}
+
 /* What the lane's rows of weights of the path are for. */
 static void emit_connected(const struct staged_path *q, const struct staged_pass *pass)
 {
@@ -166,7 +181,7 @@ static void emit_connected(const struct staged_path *q, const struct staged_pass
     open_channels(q, pass);
     staged_open_ys(q, true);
     if (q->v->ws)
-        staged_make_tensors(q);
+        name_tensors(q);
     staged_declare(q, "p", q->v->ps, true);
     emit_loop(q);
     const struct device_path f = staged_path_function(q, false);
@@ -177,6 +192,13 @@ static void emit_connected(const struct staged_path *q, const struct staged_pass
 }
 
 /* ---- paths without such weights ---- */
+
+/* A node's sums that the lane holds begin. */
+static void clear_held(const struct staged_path *q, const char *symbol)
+{
+    line(q->c->o, "if (begins)");
+    line(q->c->o, "cgtp_clear_channel(%ss%d);", symbol, q->path->z);
+}
 
 /* The lane's channel of z: of inputs, and zeros to make outputs from. */
 static void load_z(const struct staged_path *q, const char *channel)
@@ -193,7 +215,9 @@ static void load_z(const struct staged_path *q, const char *channel)
         staged_load(c, 1, q->d, name, staged_input(c, i), &g->block[z], channel);
     }
     for (int o = 0; o < d->outputs; o++)
-        if (demand_output(d, o)->slot == SLOT_G)
+        if (staged_holds(c->g, o))
+            clear_held(q, demand_output(d, o)->symbol);
+        else if (demand_output(d, o)->slot == SLOT_G)
             line(c->o, "real %ss%d[%d] = {0};", demand_output(d, o)->symbol, z, q->d);
 }
 
@@ -208,7 +232,8 @@ static void store_z(const struct staged_path *q, const char *channel)
         if (g->slot != SLOT_G)
             continue;
         const char *name = arena_printf(c->w->arena, "%ss%d", g->symbol, z);
-        if (c->g->owned[o] || c->g->added[q->path->number]) {
+        const bool held = staged_holds(c->g, o);
+        if (!held && (c->g->owned[o] || c->g->added[q->path->number])) {
             line(c->o, "real %sbefore[%d];", g->symbol, q->d);
             staged_load(c, 1, q->d, arena_printf(c->w->arena, "%sbefore", g->symbol), staged_output(c, o),
                         &g->block[z], channel);
@@ -216,6 +241,8 @@ static void store_z(const struct staged_path *q, const char *channel)
             line(c->o, "for (int k = 0; k < %d; k++)", q->d);
             line(c->o, "%s[k] += %sbefore[k];", name, g->symbol);
         }
+        if (held)
+            line(c->o, "if (last)");
         staged_store(c, 1, q->d, staged_output(c, o), &g->block[z], channel, name);
     }
 }
@@ -268,8 +295,7 @@ static void emit_channel(const struct staged_path *q, const struct staged_pass *
 void staged_row(struct staged_writer *c, const struct staged_part *part, const struct staged_pass *pass)
 {
     const int components = 2 * c->w->problem->x.segment[pass->segment].ir.l + 1;
-    staged_open_lanes(c, pass);
-    staged_name_channel(c, pass, "u");
+    staged_open_channels(c, pass, "u");
     staged_load_x(c, pass->segment);
     staged_begin_outputs(c, pass, SLOT_X, components, "u");
     for (int i = pass->piece; i >= 0; i = part->piece[i].next[BY_ROWS]) {
@@ -281,5 +307,5 @@ void staged_row(struct staged_writer *c, const struct staged_part *part, const s
             emit_connected(&q, pass);
     }
     staged_end_outputs(c, pass, SLOT_X, components, "u");
-    line(c->o, "}");
+    staged_close_channels(c, pass);
 }
