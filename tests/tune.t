@@ -157,6 +157,10 @@ tuned = Generated(kernels='[forward]', spec=re.sub('.*index.*\n|kernels.*\n', ''
                                                   .replace('name: mace_large', 'name: tuned').replace('float32', 'float64')))
 equal([(plan['stages'], len(plan['path_sets'])) for plan in tuned.schedules], [(3, 1)],
       'one path set with three stages rather than two path sets with two')
+for reduction, joined in (('atomic', True), ('deterministic', False)):
+    tuned = Generated(kernels='[backward]', spec=re.sub('.*index.*\n|kernels.*\n|reduction.*\n', '', open('specs/nequip_revmd17_benzene.yaml').read()
+                                                       .replace('nequip_revmd17_benzene', 'tuned')) + f'reduction: {reduction}\n')
+    equal(bool(tuned.found(r'(uvu_3_3)\(')), joined, f'{reduction}: paths are joined where that saves enough beside a buffer of edges')
 knobs = '{sm_90: {stages: 3, backward: {stages: 2}}}'
 equal(Generated(knobs, spec=SPEC + 'precision: bfloat16\n').planned('stages'), [3, 2],
       "stages: a kernel's own knob is stronger, in bfloat16 too")

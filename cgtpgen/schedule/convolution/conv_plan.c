@@ -226,8 +226,8 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     g->a_outputs = demand_outputs_of(d, SLOT_Y) > 0;
     g->b_outputs = demand_outputs_of(d, SLOT_X) > 0;
     g->w_outputs = demand_outputs_of(d, SLOT_W) > 0;
-    conv_find_together(a, g, &c);
     g->edge_buffer = g->b_outputs && leaves_by(p->spec, SLOT_X, 1, ROUTE_EDGE_BUFFER);
+    conv_find_together(a, g, &c);
     conv_choose_code(a, g, &c);
     int point = conv_choose_sets(a, plan, g, &c);
     for (int i = 0; i < p->paths; i++) {

@@ -16,6 +16,11 @@ enum {
 #define WORTH 0.85
 #define WORTH_DOUBLE 0.75
 
+/* And in backward whose gradients of x go through a buffer of edges: memory has more to do, and less is
+ * gained (of benzene's and SevenNet-l3i5's backward 0.96 are left, in 1.055 and 1.013 of the time; of table
+ * 5's at lmax 3 0.92 and lmax 4 0.80, in 0.964 and 0.873). */
+#define WORTH_EDGES 0.94
+
 /* The same of reads of registers, where these decide. */
 #define WORTH_READS 0.95
 
@@ -61,13 +66,19 @@ static bool may_join(const struct convolution *g, int path, int with)
            p->y == q->y && p->l3 != q->l3;
 }
 
-/* Has a kernel that only sums at receivers rows of 16 bits? */
-static bool reads_decide(const struct convolution *g)
+/* Are there rows of 16 bits? */
+static bool has_shorts(const struct convolution *g)
 {
     bool shorts = false;
     for (int i = 0; i < g->demand->kernel->form->inputs; i++)
         shorts |= operand_size(kernel_input(g->demand->kernel, i)) == 2;
-    return shorts && kernel_size(g->demand->kernel) == 4 && !g->a_outputs && !g->b_outputs;
+    return shorts;
+}
+
+/* Has a kernel that only sums at receivers such rows? */
+static bool reads_decide(const struct convolution *g)
+{
+    return has_shorts(g) && kernel_size(g->demand->kernel) == 4 && !g->a_outputs && !g->b_outputs;
 }
 
 /* What decides: registers' reads where rows of 16 bits leave instructions as what a kernel without other sums
@@ -158,8 +169,10 @@ void conv_find_together(struct arena *a, struct convolution *g, const struct con
         if (c->together != 1)
             join_all(a, g, c, channels);
         const bool flows = g->a_outputs || g->b_outputs;
+        const bool leaves_edges = g->edge_buffer && !g->g_outputs && !has_shorts(g);
         const double worth = reads_decide(g)                      ? WORTH_READS
                              : kernel_size(g->demand->kernel) > 4 ? WORTH_DOUBLE
+                             : leaves_edges                       ? WORTH_EDGES
                              : flows                              ? 1
                                                                   : WORTH;
         if (c->together != 2 && all_costs(g, channels) > worth * apart)
