@@ -27,17 +27,17 @@ report $? "every operation of runtime/cgtp_cuda.h"
 for compiler in g++ clang++ ucontext; do
     program=$BUILD/simt/selftest-$compiler
     case $compiler in
-    ucontext) CXX=g++ SIMT_FLAGS=-DSIMT_UCONTEXT ;;
-    *) CXX=$compiler SIMT_FLAGS= ;;
+    ucontext) CXX=g++ SIMT_FIBERS=-DSIMT_UCONTEXT selftest=$BUILD/simt/selftest-g++.objects/selftest.o ;;
+    *) CXX=$compiler SIMT_FIBERS= selftest=tests/simt/selftest.cu ;;
     esac
-    export CXX SIMT_FLAGS
+    export CXX SIMT_FIBERS
     if ! command -v "$CXX" > /dev/null; then
         n=$((n + 1))
         echo "ok $n - $compiler # SKIP no $CXX"
         continue
     fi
     mkdir -p "$BUILD/simt"
-    tests/simt/build.sh "$program" tests/simt/selftest.cu > "$program.log" 2>&1
+    tests/simt/build.sh "$program" "$selftest" > "$program.log" 2>&1
     report $? "$compiler: builds"
     [ -s "$program.log" ] && sed 's/^/# /' "$program.log"
     timeout 100 "$program" > "$program.tap" 2>&1

@@ -1,9 +1,10 @@
 #!/bin/sh
 # build.sh OUTPUT FILE... - compiles a program that runs kernels through the shim. .cu: kernels, every access
 # checked; .cc and .c: drivers and descriptors, as they are; .o: linked. Run from the repository root; CXX,
-# CC, BUILD as in make; SIMT_FLAGS adds options for all. Objects newer than source and headers are kept; those of
-# C sources of this repository are shared by all programs. Without CXX it is clang++ where there is it, which
-# takes less time for kernels than g++. Both compile simt.t, g++ also selftest.t.
+# CC, BUILD as in make; SIMT_FLAGS adds options for all but the shim, SIMT_FIBERS one for how its fibers switch. Objects
+# newer than source and headers are kept; those of the shim and of C sources of this repository are shared by all
+# programs. Without CXX it is clang++ where there is it, which takes less time for kernels than g++. Both compile
+# simt.t, g++ also selftest.t.
 set -e
 CC=${CC:-gcc} BUILD=${BUILD:-build}
 [ "$CXX" ] || CXX=$(command -v clang++ > /dev/null && echo clang++ || echo g++)
@@ -37,15 +38,18 @@ fresh() {
     done
 }
 
-shim=$BUILD/simt/$(basename "$CXX")${SIMT_FLAGS:+-$(echo "$SIMT_FLAGS" | tr -c 'A-Za-z0-9\n' _)}
+plain=$BUILD/simt/$(basename "$CXX")
+shim=$plain${SIMT_FLAGS:+-$(echo "$SIMT_FLAGS" | tr -c 'A-Za-z0-9\n' _)}
 objects=$output.objects
-mkdir -p "$shim" "$objects"
+mkdir -p "$plain" "$shim" "$objects"
 files=
 for source in tests/simt/simt.cc tests/simt/simt_memory.cc tests/simt/simt_findings.cc tests/simt/simt_async.cc; do
     name=${source##*/}
-    object=$shim/${name%.cc}.o
+    fibers=
+    [ "$name" != simt.cc ] || fibers=$SIMT_FIBERS
+    object=$plain/${name%.cc}$fibers.o
     if ! fresh "$object" "$source" tests/simt/*.h; then
-        "$CXX" -std=c++17 -O2 -Wall -Wextra $SIMT_FLAGS -c -o "$object.$$" "$source"
+        "$CXX" -std=c++17 -O2 -Wall -Wextra $fibers -c -o "$object.$$" "$source"
         mv "$object.$$" "$object"
     fi
     files="$files $object"
