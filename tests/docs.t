@@ -20,7 +20,8 @@ runtime, generated, build/cgtpgen), with an installed cgtpgen in PATH. The words
 
 With UPDATE=1 what commands print is written into the pages, for `git diff` to show; "..." stays.
 
-Nothing is optimised (cc, gcc and g++ have -O0 for -O3): other tests compile the same code as it is meant.
+Nothing is optimised (cc, gcc and g++ have -O0 for -O3): other tests compile the same code as it is meant. But what asks
+for -march=native, as it computes for long, takes less time with -O1.
 """
 import ast
 import glob
@@ -221,7 +222,8 @@ def tools():
     for name, program, level in (('cc', 'cc', 0), ('gcc', 'gcc', 0), ('g++', 'g++', 0), ('nvcc', NVCC, 3),
                                  ('python3', PYTHON, 3)):
         if shutil.which(program):
-            write(f'{folder}/{name}', f'#!/bin/bash\nexec {shutil.which(program)} "${{@/#-O3/-O{level}}}"\n')
+            write(f'{folder}/{name}', f'#!/bin/bash\nlevel={level}\n[[ " $* " != *" -march=native "* ]] || level=1\n'
+                                      f'exec {shutil.which(program)} "${{@/#-O3/-O$level}}"\n')
             os.chmod(f'{folder}/{name}', 0o755)
     # pip installs into a folder of the test's own.
     write(f'{folder}/pip', f'#!/bin/sh\nexec {PYTHON} -m pip "$@"\n')
