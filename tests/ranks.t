@@ -94,7 +94,7 @@ def test_mistakes(folder):
         text = text.replace(right, wrong)
     with open(f'{folder}/ranks.cpp', 'w') as file:
         file.write('#include <cstdlib>\nstatic const int MISTAKE = std::atoi(std::getenv("MISTAKE"));\n' + text)
-    if make(folder, flags='-O0'):
+    if make(folder, flags='-O1'):
         for number, (right, _) in enumerate(mistakes):
             result = run('./ranks', '--ranks=3', '--cells=4,4,4', '--check', folder=folder,
                          environment={**ENVIRONMENT, 'MISTAKE': str(number)})
@@ -107,7 +107,7 @@ def test_mpi(folder):
     if not shutil.which('mpicxx') or not shutil.which('mpirun'):
         return skip('ranks: processes of MPI', 'no mpicxx and mpirun (libopenmpi-dev or mpich)')
     run('make', *VARIABLES, 'clean', folder=folder)
-    if not make(folder, 'MPI=1', flags='-O0'):
+    if not make(folder, 'MPI=1', flags='-O1'):
         return
     is_open = 'Open MPI' in run('mpirun', '--version').stdout
     options = ['--oversubscribe', '--mca', 'mpi_yield_when_idle', '1'] if is_open else []
