@@ -24,6 +24,8 @@ VARIABLES = [f"CGTPGEN={os.path.abspath(os.environ.get('CGTPGEN', 'build/cgtpgen
              f'CXX={CXX}', f'NVCC={NVCC}']
 CHECKED = ['CFLAGS=-O1 ' + ' '.join(WARNINGS)]
 CARBON = '../common/carbon.xyz'
+# Before a program that makes the mistake whose number is in its environment.
+CHOSEN = '#include <cstdlib>\nstatic const int MISTAKE = std::atoi(std::getenv("MISTAKE"));\n'
 
 
 def run(*command, folder=None):
@@ -141,8 +143,7 @@ def test_forces_single(folder):
                 ('../common/simulation.h', '{-q * ms, dq * c[m]', '{MISTAKE == 1 ? q * ms : -q * ms, dq * c[m]')]
     for path, right, wrong in mistakes:
         replace(f'{here}/{path}', right, wrong)
-    write(f'{here}/forces.cpp', '#include <cstdlib>\nstatic const int MISTAKE = std::atoi(std::getenv("MISTAKE"));\n' +
-          read(f'{here}/forces.cpp'))
+    write(f'{here}/forces.cpp', CHOSEN + read(f'{here}/forces.cpp'))
     if not make(here, 'CFLAGS=-O0'):
         return
     ENVIRONMENT['MISTAKE'] = '-1'
@@ -253,14 +254,18 @@ units real: Pair style cgtp needs units metal
 newton off: Pair style cgtp needs newton on, for forces on ghosts
 stress of atoms: Pair style cgtp has no stress of single atoms
 ''', 'lammps: what the style refuses')
-    for right, wrong in [('        forward_rows();', ''), ('        reverse_rows();', '')]:
-        before = read(f'{here}/pair_cgtp.cpp')
-        replace(f'{here}/pair_cgtp.cpp', right, wrong)
-        if build('wrong'):
+    before, steps = read(f'{here}/pair_cgtp.cpp'), ('        forward_rows();', '        reverse_rows();')
+    for number, step in enumerate(steps):
+        replace(f'{here}/pair_cgtp.cpp', step, f'if (MISTAKE != {number}) {step.strip()}')
+    write(f'{here}/pair_cgtp.cpp', CHOSEN + read(f'{here}/pair_cgtp.cpp'))
+    if build('wrong'):
+        for number, step in enumerate(steps):
+            ENVIRONMENT['MISTAKE'] = str(number)
             result = run(f'{ROOT}/wrong', CARBON, '0.5', folder=here)
-            ok(result.returncode == 0 and not same(forces_of(result), plain), f'lammps: noticed without {right.strip()}',
+            ok(result.returncode == 0 and not same(forces_of(result), plain), f'lammps: noticed without {step.strip()}',
                result.stdout)
-        write(f'{here}/pair_cgtp.cpp', before)
+        del ENVIRONMENT['MISTAKE']
+    write(f'{here}/pair_cgtp.cpp', before)
 
 
 INPUT = '''units metal

@@ -27,7 +27,7 @@ FUZZ_REACHING := $(wildcard tests/regress/fuzz/* tests/fuzz/corpus/*)
 FUZZ_SEEDS_all := $(if $(FUZZ_QUICK),,$(FUZZ_RIGHT)) $(FUZZ_REACHING)
 FUZZ_SEEDS_reader := $(FUZZ_RIGHT) $(FUZZ_REACHING) $(wildcard tests/bad/*.yaml)
 FUZZ_OPTIONS_reader := -max_len=400
-FUZZ_OPTIONS_all := -max_len=512 -mutate_depth=2 $(if $(FUZZ_SEED),,-entropic_scale_per_exec_time=1)
+FUZZ_OPTIONS_all := -max_len=512 -mutate_depth=2 $(if $(FUZZ_SEED),-entropic=0,-entropic_scale_per_exec_time=1)
 FUZZ_OPTIONS := -rss_limit_mb=1024 -timeout=100 $(FUZZ_SEED:%=-seed=%) -print_final_stats=1 -dict=$(FUZZ_DIR)/words
 
 $(FUZZ_DIR)/obj/%.o: cgtpgen/%.c
