@@ -62,8 +62,8 @@ CGTP_DEVICE int cgtp_block_slot(const cgtp_partition<sets> &p, unsigned *counter
 }
 
 /* The path set that a block helps whose own has no tiles left: the one with most work in tiles that nobody
- * has taken; -1: none has any. nodes: receivers of a tile, of so many in all; 0: tiles are ranges of edges. All threads
- * call. */
+ * has taken; -1: none has any. nodes: receivers of a tile, of so many in all; 0: tiles are ranges of edges.
+ * All threads call. */
 template <int nodes, int sets>
 CGTP_DEVICE int cgtp_set_to_help(const cgtp_partition<sets> &p, unsigned *counters, int64_t receivers)
 {
@@ -93,23 +93,24 @@ CGTP_DEVICE int cgtp_set_to_help(const cgtp_partition<sets> &p, unsigned *counte
 struct cgtp_set_cost {
     int edge, hand_over;
     int channel_blocks;
+    bool follows; /* its loop is that of the set before */
 };
 
 /* What a receiver takes in every path set, besides its edges, in instructions. */
 enum { CGTP_RECEIVER_WORK = 1600 };
 
-/* Short tiles: at most so many rounds of them, of one edge in so many; each costs as much as the receiver that
- * it shares with its neighbour, and its edges should take so many times that, divided by the path sets: the more
- * sets there are, the more they differ, and the more it pays that they help each other. Tests have smaller
- * graphs. */
+/* Short tiles: at most so many rounds of them, of one edge in so many; each costs as much as the receiver
+ * that it shares with its neighbour, and its edges should take so many times that, divided by the path sets:
+ * the more sets there are, the more they differ, and the more it pays that they help each other. Tests have
+ * smaller graphs. */
 enum { CGTP_SHORT_ROUNDS = 3 };
 #ifndef CGTP_SHORT_PART
 #define CGTP_SHORT_PART 4
 #define CGTP_SHORT_WORTH 12
 #endif
 
-/* Chooses the rounds of short tiles of path set s, where a warp has so many edges. None where a block has not a
- * warp for each channel block: the last to start, or one that helps, would leave some of them undone. */
+/* Chooses the rounds of short tiles of path set s, where a warp has so many edges. None where a block has not
+ * a warp for each channel block: the last to start, or one that helps, would leave some of them undone. */
 template <int sets>
 static inline void cgtp_make_tiles(cgtp_partition<sets> &d, int s, int warps, int64_t items,
                                    const cgtp_set_cost &cost)
@@ -128,8 +129,8 @@ static inline void cgtp_make_tiles(cgtp_partition<sets> &d, int s, int warps, in
         d.length[s] = (items - rounds * (rounds + 1) / 2 * shortest * tiles + tiles - 1) / tiles;
 }
 
-/* Partial rows of a launch that cgtp_make_partition divides: one per tile and channel block, of the blocks that fill the device
- * or, on a small one, of `least` blocks in as many waves as they need. */
+/* Partial rows of a launch that cgtp_make_partition divides: one per tile and channel block, of the blocks
+ * that fill the device or, on a small one, of `least` blocks in as many waves as they need. */
 static inline int64_t cgtp_partial_rows(int per_multiprocessor, int warps, int least)
 {
     const int multiprocessors = cgtp_multiprocessors();
@@ -141,45 +142,69 @@ static inline int64_t cgtp_partial_rows(int per_multiprocessor, int warps, int l
 /* Neighbouring multiprocessors that share a cache for instructions. */
 enum { CGTP_NEIGHBOURS = 2 };
 
-/* Shares `units` among path sets in proportion to their work, at least least[s] each; returns the most work
+/* Shares `units` among n path sets in proportion to their work, at least least[s] each; returns the most work
  * per unit. Gives more than there are where the least together are more. */
-template <int sets>
-static inline double cgtp_share(int units, const double *work, const int *least, int *count)
+static inline double cgtp_share(int units, int n, const double *work, const int *least, int *count)
 {
     double total = 0, most = 0;
     int given = 0;
-    for (int s = 0; s < sets; s++)
+    for (int s = 0; s < n; s++)
         total += work[s];
-    for (int s = 0; s < sets; s++) {
+    for (int s = 0; s < n; s++) {
         count[s] = (int)(units * (work[s] / total));
         count[s] = count[s] < least[s] ? least[s] : count[s];
         given += count[s];
     }
     for (; given < units; given++) { /* to the set with most work per unit */
         int best = 0;
-        for (int s = 1; s < sets; s++)
+        for (int s = 1; s < n; s++)
             if (work[s] / count[s] > work[best] / count[best])
                 best = s;
         count[best]++;
     }
     for (; given > units; given--) { /* from the one with least, while it can give */
         int best = -1;
-        for (int s = 0; s < sets; s++)
+        for (int s = 0; s < n; s++)
             if (count[s] > least[s] && (best < 0 || work[s] / count[s] < work[best] / count[best]))
                 best = s;
         if (best < 0)
             break;
         count[best]--;
     }
-    for (int s = 0; s < sets; s++)
+    for (int s = 0; s < n; s++)
         most = work[s] / count[s] > most ? work[s] / count[s] : most;
+    return most;
+}
+
+/* The same of slots: whole units go to loops, and what a loop has is shared among its path sets. */
+template <int sets>
+static inline double cgtp_share_loops(int slots, int unit, const cgtp_set_cost *cost, const double *work,
+                                      const int *least, int *blocks)
+{
+    double of_loop[sets] = {}, most = 0;
+    int least_of_loop[sets] = {}, first[sets + 1] = {}, units[sets] = {}, loops = 0;
+    for (int s = 0; s < sets; s++) {
+        if (s == 0 || !cost[s].follows)
+            first[loops++] = s;
+        of_loop[loops - 1] += work[s];
+        least_of_loop[loops - 1] += least[s];
+    }
+    first[loops] = sets;
+    for (int i = 0; i < loops; i++)
+        least_of_loop[i] = (least_of_loop[i] + unit - 1) / unit;
+    cgtp_share(slots / unit, loops, of_loop, least_of_loop, units);
+    for (int i = 0; i < loops; i++) {
+        const int s = first[i];
+        const double of_one = cgtp_share(units[i] * unit, first[i + 1] - s, work + s, least + s, blocks + s);
+        most = of_one > most ? of_one : most;
+    }
     return most;
 }
 
 /* Divides the blocks that fill the device among path sets in proportion to what their edges cost, and their
  * parts of receivers; each gets at least what its channel blocks need, and no more long tiles than there are
- * edges. Whole pairs of multiprocessors, or single ones, where there are enough: the code of two sets slows
- * both down. */
+ * edges. Whole pairs of multiprocessors, or single ones, where there are enough, to the sets of one loop: the
+ * code of two loops slows both down. */
 template <int sets>
 static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int per_multiprocessor, int warps,
                                                        int64_t items, int64_t receivers,
@@ -187,42 +212,42 @@ static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int 
 {
     cgtp_partition<sets> d = {};
     const int unit[3] = {CGTP_NEIGHBOURS * per_multiprocessor, per_multiprocessor, 1};
+    const int slots = multiprocessors * per_multiprocessor;
     double all[sets], best = 0;
-    int blocks[sets] = {};
-    for (int s = 0; s < sets; s++)
-        all[s] = (cost[s].edge + CGTP_RECEIVER_WORK * (double)receivers / (double)items) *
-                 cost[s].channel_blocks;
+    int blocks[sets] = {}, least[sets];
+    for (int s = 0; s < sets; s++) {
+        all[s] =
+            (cost[s].edge + CGTP_RECEIVER_WORK * (double)receivers / (double)items) * cost[s].channel_blocks;
+        least[s] = (cost[s].channel_blocks + warps - 1) / warps;
+    }
     d.multiprocessors = multiprocessors;
     for (int u = 0; u < 3; u++) {
-        int least[sets], count[sets], given = 0;
-        const int units = multiprocessors * per_multiprocessor / unit[u];
-        for (int s = 0; s < sets; s++)
-            least[s] = ((cost[s].channel_blocks + warps - 1) / warps + unit[u] - 1) / unit[u];
-        if (units * unit[u] != multiprocessors * per_multiprocessor)
+        int count[sets] = {}, given = 0;
+        if (slots % unit[u] != 0)
             continue;
-        double most = cgtp_share<sets>(units, all, least, count);
+        double most = cgtp_share_loops<sets>(slots, unit[u], cost, all, least, count);
         for (int s = 0; s < sets; s++)
-            given += count[s] * unit[u];
-        if (given > multiprocessors * per_multiprocessor) {
+            given += count[s];
+        if (given > slots) {
             if (unit[u] > 1)
                 continue;
             /* too small for one block per set: more waves, all of whose blocks get a slot */
             given = (given + multiprocessors - 1) / multiprocessors * multiprocessors;
-            most = cgtp_share<sets>(given, all, least, count);
+            most = cgtp_share_loops<sets>(given, 1, cost, all, least, count);
         }
-        int torn = 0, before = 0; /* boundaries of sets within a pair */
+        int torn = 0, before = 0; /* boundaries of loops within a pair */
         for (int s = 0; s + 1 < sets; s++) {
-            before += count[s] * unit[u];
-            torn += before % unit[0] != 0;
+            before += count[s];
+            torn += !cost[s + 1].follows && before % unit[0] != 0;
         }
-        /* what pairs with the code of two sets cost: 23 % where there are four, of six sets, 2 % with two */
-        most *= (u == 2 ? 1.2 : 1 + 0.004 * torn * torn) / unit[u];
+        /* what pairs with the code of two loops cost: 23 % where there are four, of six sets, 2 % with two */
+        most *= u == 2 ? 1.2 : 1 + 0.004 * torn * torn;
         if (best > 0 && most >= best)
             continue;
         best = most;
         d.per_multiprocessor = given / multiprocessors;
         for (int s = 0; s < sets; s++)
-            blocks[s] = count[s] * unit[u];
+            blocks[s] = count[s];
     }
     for (int s = 0; s < sets; s++) {
         d.first[s + 1] = d.first[s] + blocks[s];

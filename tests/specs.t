@@ -23,6 +23,8 @@ GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
 MOST = {'c': (9, 35, 178), 'cuda': (30, 47, 317)}
 
 
+# KB of all CUDA sources of the layers that have most paths.
+LONGEST = {'flashtp_table5_lmax4': 750, 'flashtp_table5_lmax5': 1500}
 # Layers that are published with something in vain.
 WARNED = {'oeq_equation_2_2': ['dead-input']}
 
@@ -41,6 +43,7 @@ def check(backend, name, paths, weights, dim_z, l_max):
         run = subprocess.run([GENERATOR, f'--backend={backend}', '-Wno-all', '--print=json', '-d', 'm', '-o', folder,
                               f'specs/{name}.yaml'], capture_output=True, text=True)
         files = len(os.listdir(folder))
+        text = sum(os.path.getsize(path) for path in glob.glob(f'{folder}/*.cu')) / 1e3
     used = re.fullmatch(r'\S+: (\d+) bytes of memory at most so far\n', run.stderr)
     if not ok(run.returncode == 0 and used and files >= 3, f'{name}, {backend}: generates', run.stderr):
         return 0
@@ -50,7 +53,27 @@ def check(backend, name, paths, weights, dim_z, l_max):
     ok(product['description'], f'{name}, {backend}: has a description')
     megabytes, most = int(used.group(1)) / 1e6, MOST[backend][l_max > 3]
     ok(megabytes <= most, f'{name}, {backend}: {megabytes:.1f} MB, at most {most}')
+    if backend == 'cuda' and name in LONGEST:
+        ok(text <= LONGEST[name], f'{name}: {text:.0f} KB of sources, at most {LONGEST[name]}')
+        check_loops(product)
     return megabytes
+
+
+def check_loops(product):
+    """Path sets that are alike have one loop, among others of both parities that are like none; and no loop is longer than
+    caches for instructions bear, unless it is of one code."""
+    alike = alone = 0
+    for schedule in [one for kernel in product['kernels'] for one in kernel['schedules']]:
+        loops = [(one.get('loop_of_path_set', number), one) for number, one in enumerate(schedule['path_sets'])]
+        for number, (loop, one) in enumerate(loops):
+            first = loops[loop][1]
+            equal((len(one['paths']), one['instructions_per_edge']), (len(first['paths']), first['instructions_per_edge']),
+                  f'{product["name"]}, {schedule["outputs"]}: path set {number} has the loop of one like it')
+            alike += loop < number
+        alone += len({loop for loop, _ in loops}) * 2 - len(loops)
+        most = max(one['instructions_per_edge'] for _, one in loops)
+        ok(most <= 36 << 6, f'{product["name"]}, {schedule["outputs"]}: loops of at most {most} instructions')
+    ok(alike and alone, f'{product["name"]}: {alike} path sets have the loop of another, {alone} no other like them')
 
 
 def check_evaluations(name):

@@ -33,7 +33,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 20 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 21 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -874,8 +874,9 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
         stream)))
         return status;
     {
-        /* by path set, in instructions: an edge; a partial row; and channel blocks */
-        static const cgtp_set_cost cost[] = {{2063, 7270, 4}};
+        /* by path set, in instructions: an edge; a partial row; and channel blocks; has it the loop of the
+         * set before? */
+        static const cgtp_set_cost cost[] = {{2063, 7270, 4, false}};
         const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items,
             graph->receivers, cost);
         const bool few = cgtp_few_edges(graph->items, graph->receivers);

@@ -31,7 +31,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 20 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 21 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -324,8 +324,9 @@ extern "C" cgtp_status nequip_water_backward(const cgtp_graph *graph, const floa
         (size_t)(cgtp_counters(1, 1, cgtp_multiprocessors())) * sizeof(unsigned)}}}, stream)))
         return status;
     {
-        /* by path set, in instructions: an edge; a partial row; and channel blocks */
-        static const cgtp_set_cost cost[] = {{440, 0, 1}};
+        /* by path set, in instructions: an edge; a partial row; and channel blocks; has it the loop of the
+         * set before? */
+        static const cgtp_set_cost cost[] = {{440, 0, 1, false}};
         const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 4, 4, graph->items,
             graph->receivers, cost);
         const bool few = cgtp_few_edges(graph->items, graph->receivers);

@@ -29,7 +29,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 20 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 21 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -275,8 +275,9 @@ extern "C" cgtp_status nequip_water_forward(const cgtp_graph *graph, const float
         {l.flag_forward_convolution, (size_t)(cgtp_partial_rows(4, 4, 1)) * sizeof(unsigned)}}}, stream)))
         return status;
     {
-        /* by path set, in instructions: an edge; a partial row; and channel blocks */
-        static const cgtp_set_cost cost[] = {{260, 2252, 1}};
+        /* by path set, in instructions: an edge; a partial row; and channel blocks; has it the loop of the
+         * set before? */
+        static const cgtp_set_cost cost[] = {{260, 2252, 1, false}};
         const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 4, 4, graph->items,
             graph->receivers, cost);
         const bool few = cgtp_few_edges(graph->items, graph->receivers);

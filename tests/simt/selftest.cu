@@ -436,7 +436,7 @@ CGTP_KERNEL(32, 1) slots_kernel(const cgtp_partition<SETS> partition, unsigned *
  */
 static bool slots(void)
 {
-    const cgtp_set_cost cost[SETS] = {{1, 0, 1}, {7, 0, 1}, {2, 0, 2}, {3, 0, 1}};
+    const cgtp_set_cost cost[SETS] = {{1, 0, 1, false}, {7, 0, 1, false}, {2, 0, 2, false}, {3, 0, 1, true}};
     bool right = true;
     for (int multiprocessors : {1, 2, 3, 4, 5, 66})
         for (int per = 1; per <= 3; per++) {
@@ -455,11 +455,24 @@ static bool slots(void)
     return right;
 }
 
+/* Whole pairs of multiprocessors go to loops, whose path sets share them: of 33 pairs 11 and 22, which are 11
+ * multiprocessors for each of two sets, and 14 or 15 for each of three. */
+static bool shares_loops(void)
+{
+    const cgtp_set_cost cost[] = {{200, 0, 1, false}, {200, 0, 1, true}, {266, 0, 1, false}, {266, 0, 1, true},
+                                  {268, 0, 1, true}};
+    const auto d = cgtp_make_partition<5>(66, 1, 4, 100000, 0, cost);
+    bool right = d.first[1] == 11 && d.first[2] == 22 && d.first[5] == 66;
+    for (int s = 2; s < 5; s++)
+        right &= d.first[s + 1] - d.first[s] >= 14 && d.first[s + 1] - d.first[s] <= 15;
+    return right;
+}
+
 /* Path sets share blocks by the time of an edge and, where receivers have few edges, by what each of these
  * takes in every set. */
 static bool shares(void)
 {
-    const cgtp_set_cost cost[SETS] = {{100, 0, 1}, {700, 0, 1}, {200, 0, 1}, {300, 0, 1}};
+    const cgtp_set_cost cost[SETS] = {{100, 0, 1, false}, {700, 0, 1, false}, {200, 0, 1, false}, {300, 0, 1, false}};
     const auto edges = cgtp_make_partition<SETS>(66, 2, 4, 100000, 0, cost);
     const auto receivers = cgtp_make_partition<SETS>(66, 2, 4, 100000, 100000000, cost);
     const int first = edges.first[1], second = edges.first[2] - first;
@@ -468,7 +481,7 @@ static bool shares(void)
         const int blocks = receivers.first[s + 1] - receivers.first[s];
         right &= blocks >= 30 && blocks <= 36;
     }
-    return right;
+    return right && shares_loops();
 }
 
 /* ---- tiles: each edge of each channel block is in one tile that one warp takes, whoever helps ---- */
@@ -516,7 +529,7 @@ CGTP_KERNEL(128, 1) tiles_kernel(const cgtp_partition<SETS> partition, unsigned 
 /* blocks: channel blocks of one of the sets, more or fewer than a block has warps. */
 template <bool waits, int blocks> static bool tiles_of(int multiprocessors)
 {
-    const cgtp_set_cost cost[SETS] = {{1, 0, 1}, {7, 0, 1}, {2, 0, blocks}, {3, 0, 1}};
+    const cgtp_set_cost cost[SETS] = {{1, 0, 1, false}, {7, 0, 1, false}, {2, 0, blocks, false}, {3, 0, 1, true}};
     const auto d = cgtp_make_partition<SETS>(multiprocessors, 2, 4, TILE_ITEMS, 0, cost);
     device_array<int> taken("taken", std::vector<int>(SETS * TILE_BLOCKS * TILE_ITEMS, 0));
     device_array<unsigned> counters("counters", (size_t)cgtp_counters(SETS, 3 + blocks, multiprocessors));

@@ -113,3 +113,37 @@ void conv_add_alike(struct arena *a, struct convolution *g)
     g->set = all;
     g->sets = sets;
 }
+
+/* Is every path of a set, and every segment of x, the one that follows one of another set's, all at one
+ * distance? */
+static bool set_follows(const struct convolution *g, const struct path_set *s, const struct path_set *to)
+{
+    bool follows = s->paths == to->paths && s->xs == to->xs && s->channels == to->channels;
+    for (int i = 0; i < s->paths && follows; i++)
+        follows = g->like[to->path[i]] == s->path[i];
+    for (int i = 0; i < s->xs && follows; i++)
+        follows = g->alike[to->x[i]].next == s->x[i] && conv_moves_alike(g, to->x[0], to->x[i]);
+    return follows;
+}
+
+void conv_link_alike(struct arena *a, struct convolution *g)
+{
+    struct path_set *all = NEW_ARRAY(a, struct path_set, g->sets + 1);
+    bool *placed = NEW_ARRAY(a, bool, g->sets + 1);
+    int sets = 0;
+    for (int i = 0; i < g->sets; i++) {
+        if (placed[i])
+            continue;
+        const int first = sets;
+        for (int next = i; next >= 0;) {
+            all[sets] = g->set[next];
+            all[sets++].like = first;
+            placed[next] = true;
+            for (next = 0; next < g->sets; next++)
+                if (!placed[next] && set_follows(g, &g->set[next], &all[sets - 1]))
+                    break;
+            next = next < g->sets ? next : -1;
+        }
+    }
+    g->set = all;
+}

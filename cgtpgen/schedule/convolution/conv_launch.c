@@ -60,10 +60,13 @@ static void emit_main_launch(struct source *w, struct out *o)
     const struct convolution *g = own(w);
     struct text cost = {.arena = w->arena};
     for (int s = 0; s < g->sets; s++)
-        text_printf(&cost, "%s{%d, %d, %d}", s ? ", " : "", g->set[s].share, g->set[s].hand_over,
-                    g->set[s].channel_blocks);
+        text_printf(&cost, "%s{%d, %d, %d, %s}", s ? ", " : "", g->set[s].share, g->set[s].hand_over,
+                    g->set[s].channel_blocks, g->set[s].like < s ? "true" : "false");
     line(o, "{");
-    line(o, "/* by path set, in instructions: an edge; a partial row; and channel blocks */");
+    line(
+        o,
+        "/* by path set, in instructions: an edge; a partial row; and channel blocks; has it the loop of the "
+        "set before? */");
     line(o, "static const cgtp_set_cost cost[] = {%s};", text_string(&cost));
     line(o,
          "const auto partition = cgtp_make_partition<%d>(cgtp_multiprocessors(), %d, %d, graph->items, "

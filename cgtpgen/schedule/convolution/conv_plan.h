@@ -91,6 +91,7 @@ struct convolution {
     struct path_set *set;
     bool joined;         /* are paths that are alike in one path set, which makes their forms once? */
     bool shared;         /* do path sets that are alike share their code? */
+    bool apart;          /* then: are they found so? Otherwise all sets are made so */
     bool by_table;       /* are the paths' matrices tables? */
     struct alike *alike; /* [segments of x] */
     int *like;           /* [paths]: the same path of the next segment that is alike; -1: none */
@@ -174,10 +175,11 @@ int conv_choose_sets(struct arena *, const struct plan *, struct convolution *, 
 
 /* Finds segments of x whose paths are alike, if their sets share code. Are those that are like x1, and those
  * like x2, at the same distances from them? Then adds to the sets, which are of segments that follow none,
- * those that are like them. */
+ * those that are like them; or finds those among sets of any segments. */
 void conv_find_alike(struct arena *, struct convolution *);
 bool conv_moves_alike(const struct convolution *, int x1, int x2);
 void conv_add_alike(struct arena *, struct convolution *);
+void conv_link_alike(struct arena *, struct convolution *);
 
 /* The components of y that sums of the set have, from *begin on: all, unless sets add their own ones. Bytes
  * in which a warp sums them over its lanes (cgtp_reduce_lanes), a row for each lane, where they are four

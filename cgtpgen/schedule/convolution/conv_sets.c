@@ -240,8 +240,9 @@ static void add_segment(struct division *d, struct path_set *s, const struct pat
     for (int i = 0; i < of_x->paths; i++) {
         int number = of_x->path[i];
         bool together =
-            s->paths == 0 || (p->path[number].mul_x == s->mul &&
-                              (d->g->joined || conv_moves_alike(d->g, p->path[s->path[0]].x, of_x->x)));
+            s->paths == 0 ||
+            (p->path[number].mul_x == s->mul &&
+             (d->g->joined || d->g->apart || conv_moves_alike(d->g, p->path[s->path[0]].x, of_x->x)));
         for (; number >= 0 && !d->taken[number] && together; number = d->g->joined ? d->g->like[number] : -1)
             add_paths(&larger, p, &d->into[unit_of(d->g, number)], number);
     }
@@ -300,7 +301,7 @@ static void divide(struct arena *a, const struct plan *plan, struct convolution 
         /* whole segments of x first, so that the gradient of an x row is summed in one place; then single
          * paths */
         for (int x = 0; x < plan->groups; x++)
-            if (!g->alike[plan->group[x].x].follows)
+            if (g->apart || !g->alike[plan->group[x].x].follows)
                 add_segment(&d, &s, &plan->group[x]);
         if (s.paths == 0)
             break;
@@ -311,7 +312,10 @@ static void divide(struct arena *a, const struct plan *plan, struct convolution 
         find_zs(&g->set[g->sets], p, &d.seen);
         settle(a, &g->set[g->sets]);
     }
-    conv_add_alike(a, g);
+    if (g->apart)
+        conv_link_alike(a, g);
+    else
+        conv_add_alike(a, g);
 }
 
 static int most_held(const struct convolution *g)
@@ -343,7 +347,9 @@ static double time_of(const struct convolution *g, int point)
         const struct path_set *s = &g->set[i];
         /* short slices of rows use sectors and pages of memory less well */
         bool short_slices = s->channel_blocks > 1 && s->channels == 1;
-        instructions += (double)s->work * s->channel_blocks / g->device->occupancy[point].issue;
+        /* where loops are long, more warps gain next to nothing */
+        const double issue = g->shared ? 1 : g->device->occupancy[point].issue;
+        instructions += (double)s->work * s->channel_blocks / issue;
         bytes += (double)s->bytes * s->channel_blocks * (short_slices ? slices : 1);
         two_stages |= only_sums && s->memory + s->stage_bytes > warp_memory(g->device, point);
     }
@@ -355,15 +361,17 @@ static double time_of(const struct convolution *g, int point)
     return most_held(g) > point_registers(g, point) ? 2 * time : time; /* it spills */
 }
 
-/* How many times as long the instructions of loops take that are longer than the cache next to the
- * schedulers. */
+/* How many times as long instructions take of loops that are longer than the cache next to the schedulers:
+ * of half as long again 1.13, of twice as long 2. (On an H200; table 5's backward at lmax 5 with loops of up
+ * to 24, 28, 32 and 36 KB takes 1.351, 1.333, 1.300 and 1.288 ms, where its instructions are 1, 0.98, 0.95
+ * and 0.94 times as many; at lmax 4, of up to 24, 32 and 36 KB, 0.594, 0.580 and 0.586.) */
 static double waits(const struct convolution *g)
 {
-    const double slope = 1.2, most = 2.2;
+    const double slope = 0.25, far = 0.5, slope_far = 1.5, most = 2.2;
     double work = 0, time = 0;
     for (int i = 0; i < g->sets; i++) {
-        double loop = g->set[i].work, over = loop * INSTRUCTION / g->device->loop_bytes - 1;
-        double factor = over <= 0 ? 1 : 1 + slope * over;
+        const double loop = g->set[i].work, over = loop * INSTRUCTION / g->device->loop_bytes - 1;
+        const double factor = 1 + (over > 0 ? slope * over : 0) + (over > far ? slope_far * (over - far) : 0);
         work += loop;
         time += loop * (factor < most ? factor : most);
     }
@@ -375,8 +383,8 @@ static double waits(const struct convolution *g)
 struct candidate {
     int point, channels, most_work;
     bool keeps_z;
-    double time;  /* of an edge */
-    double plain; /* the same without what sets cost by their number: of very many it is too much */
+    bool apart;  /* see struct convolution */
+    double time; /* of an edge */
 };
 
 static void divide_as(struct arena *a, const struct plan *plan, struct convolution *g,
@@ -384,42 +392,45 @@ static void divide_as(struct arena *a, const struct plan *plan, struct convoluti
 {
     const int paths = c->paths ? c->paths : plan->problem->paths;
     g->keeps_z = q.keeps_z;
+    g->apart = q.apart;
     conv_take_codes(g, q.channels);
     divide(a, plan, g, q.channels, point_registers(g, q.point), paths, q.most_work,
            warp_memory(g->device, q.point));
 }
 
 /* May the receiver's inputs of slot z be in shared memory? Where the planner decides, only beside sums that
- * take as many registers; not for more warps or two channels per lane, where nothing was gained. */
+ * take as many registers; not for more warps or two channels per lane, where nothing was gained, nor where
+ * loops are shared, whose sets leave room for rings of two stages (table 5's double backward at lmax 4 takes
+ * 3 % longer so). */
 static bool may_keep(const struct convolution *g, const struct conv_choice *c, struct candidate q)
 {
     int in = demand_inputs_of(g->demand, SLOT_G), out = demand_outputs_of(g->demand, SLOT_G);
     if (c->keep && in)
         return q.keeps_z == (c->keep == 2);
-    return !q.keeps_z || (in && out && q.channels == 1 && q.point == g->device->occupancies - 1);
+    return !q.keeps_z ||
+           (in && out && q.channels == 1 && q.point == g->device->occupancies - 1 && !g->shared);
 }
 
-/* The fastest with such loops. Two channels a lane halve the work for forms and sums over lanes; more warps
- * hide latency; fewer sets read x less often. */
-static struct candidate fastest(struct arena *scratch, const struct plan *plan, struct convolution *g,
-                                const struct conv_choice *c, int most_work)
+/* The fastest with such loops, of sets so divided. Two channels a lane halve the work for forms and sums over
+ * lanes; more warps hide latency; fewer sets read x less often. */
+static struct candidate fastest_of(struct arena *scratch, const struct plan *plan, struct convolution *g,
+                                   const struct conv_choice *c, int most_work, bool apart)
 {
     int points = g->device->occupancies;
-    struct candidate best = {points - 1, c->channels ? c->channels : 1, most_work, false, 0, 0};
+    struct candidate best = {points - 1, c->channels ? c->channels : 1, most_work, false, apart, 0};
     bool pairs = false;
     for (int i = 0; i < plan->problem->paths; i++)
         pairs |= g->demand->variant_of[i] >= 0 && plan->problem->path[i].mul_x % (2 * g->device->lanes) == 0;
     for (int choice = 0; choice < 4 * points; choice++) {
         const bool keeps = choice >= 2 * points;
         const int o = choice / 2 % points, v = choice % 2 + 1;
-        struct candidate q = {o, v, most_work, keeps, 0, 0};
+        struct candidate q = {o, v, most_work, keeps, apart, 0};
         if (c->channels ? c->channels != v : v == 2 && !pairs) /* the same again */
             continue;
         if ((c->warps && g->device->occupancy[o].warps != c->warps) || !may_keep(g, c, q))
             continue;
         divide_as(scratch, plan, g, c, q);
         q.time = time_of(g, o);
-        q.plain = q.time / (1 + EACH_SET * (g->sets - 1));
         arena_empty(scratch);
         if (best.time == 0 || q.time < (keeps && !best.keeps_z ? KEEP_GAIN : 1) * best.time)
             best = q;
@@ -427,21 +438,54 @@ static struct candidate fastest(struct arena *scratch, const struct plan *plan, 
     return best;
 }
 
-/* Chooses V, path sets and occupancy; of kernels whose paths share loops, shorter ones where they are faster.
- */
+/* Where sets share loops, they are made alike; or of any segments of x, which are fewer, and those that are
+ * alike found then. */
+static struct candidate fastest(struct arena *scratch, const struct plan *plan, struct convolution *g,
+                                const struct conv_choice *c, int most_work)
+{
+    const struct candidate alike = fastest_of(scratch, plan, g, c, most_work, false);
+    if (!g->shared)
+        return alike;
+    const struct candidate any = fastest_of(scratch, plan, g, c, most_work, true);
+    return any.time < alike.time ? any : alike;
+}
+
+/* Of path sets that share loops: limits of their loops that are tried, in quarters of what the cache next to
+ * the schedulers holds; and how many times as long a kernel takes that makes sums of receivers and gradients
+ * of x, which then leave with nothing to wait by (table 5's double backward at lmax 4: 1.57 ms, in two passes
+ * of more instructions 1.39). */
+enum { LIMIT_LEAST = 4, LIMIT_MOST = 6 };
+#define BOTH_SUMS 1.25
+
+/* The fastest by what its loops wait for. */
+static struct candidate fastest_limit(struct arena *scratch, const struct plan *plan, struct convolution *g,
+                                      const struct conv_choice *c)
+{
+    const double both = g->g_outputs && g->b_outputs ? BOTH_SUMS : 1;
+    struct candidate best = {0};
+    for (int quarters = LIMIT_LEAST; quarters <= LIMIT_MOST; quarters++) {
+        const int bytes = c->code ? c->code << 10 : g->device->loop_bytes / 4 * quarters;
+        struct candidate q = fastest(scratch, plan, g, c, bytes / INSTRUCTION);
+        divide_as(scratch, plan, g, c, q);
+        q.time *= waits(g) * both;
+        arena_empty(scratch);
+        if (best.time == 0 || q.time < best.time)
+            best = q;
+        if (c->code)
+            break;
+    }
+    return best;
+}
+
+/* Chooses V, path sets and occupancy. */
 int conv_choose_sets(struct arena *a, const struct plan *plan, struct convolution *g,
                      const struct conv_choice *c)
 {
     struct arena *scratch = arena_scratch(a);
-    struct candidate best =
-        fastest(scratch, plan, g, c, c->code ? (c->code << 10) / INSTRUCTION : INSTRUCTIONS_MOST);
-    divide_as(scratch, plan, g, c, best);
-    double slower = waits(g);
-    arena_empty(scratch);
-    if (!c->code && (g->shared || g->joined) && slower > 1) {
-        struct candidate near = fastest(scratch, plan, g, c, g->device->loop_bytes / INSTRUCTION);
-        best = near.plain < slower * best.plain ? near : best;
-    }
+    const struct candidate best =
+        g->shared || g->joined
+            ? fastest_limit(scratch, plan, g, c)
+            : fastest(scratch, plan, g, c, c->code ? (c->code << 10) / INSTRUCTION : INSTRUCTIONS_MOST);
     g->cost = best.time;
     divide_as(scratch, plan, g, c, best);
     g->set = arena_copy(a, g->set, (size_t)g->sets * sizeof *g->set);
