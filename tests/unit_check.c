@@ -48,8 +48,8 @@ static const char mixed[] =
 static const char alike[] =
     "cgtp: 1\nname: t\nirreps: {x: 32x1e + 32x1o, y: 1x1e, z: 32x0e + 32x1e + 32x0o + 32x1o}\n"
     "instructions: [[0, 0, 0, uvu], [0, 0, 1, uvu], [1, 0, 2, uvu], [1, 0, 3, uvu]]\n"
-    "index: {x: sender, y: item, w: item, z: receiver}\nkernels: [forward]\ntune: {sm_90: {share: 2, code: "
-    "8}}\n";
+    "index: {x: sender, y: item, w: item, z: receiver}\nkernels: [forward]\ntune: {sm_90: {share: 2, "
+    "paths: 2}}\n";
 
 /* Paths that are computed together. */
 static const char together[] = "cgtp: 1\nname: t\nirreps: {x: 32x1o, y: 1x1o, z: 32x0e + 32x1e + 32x2e}\n"

@@ -332,7 +332,7 @@ static int point_registers(const struct convolution *g, int point)
     return device_registers(g->device, g->device->occupancy[point].warps);
 }
 
-#define EACH_SET 0.02  /* that much more time with each set */
+#define EACH_SET 0.02  /* that much more time with each set that has a loop of its own */
 #define KEEP_GAIN 0.97 /* of the time, from which on a receiver's rows are kept in shared memory */
 
 /* Time of an edge in instructions of a warp at 8 warps a multiprocessor; fitted to measurements of the layers
@@ -343,8 +343,10 @@ static double time_of(const struct convolution *g, int point)
     double instructions = 0, bytes = 0;
     const bool only_sums = !g->b_outputs && !g->a_outputs && !g->w_outputs;
     bool two_stages = false;
+    int distinct = 0; /* sets whose loops are their own */
     for (int i = 0; i < g->sets; i++) {
         const struct path_set *s = &g->set[i];
+        distinct += s->like == i;
         /* short slices of rows use sectors and pages of memory less well */
         bool short_slices = s->channel_blocks > 1 && s->channels == 1;
         /* where loops are long, more warps gain next to nothing */
@@ -357,7 +359,7 @@ static double time_of(const struct convolution *g, int point)
      * of kernels that have only sums of receivers, whose edges take little */
     bytes *= (two_stages ? one_ahead : 1) / bytes_an_instruction;
     double longer = instructions > bytes ? instructions : bytes, shorter = instructions + bytes - longer;
-    double time = (longer + 0.4 * shorter) * (1 + EACH_SET * (g->sets - 1));
+    double time = (longer + 0.4 * shorter) * (1 + EACH_SET * (distinct - 1));
     return most_held(g) > point_registers(g, point) ? 2 * time : time; /* it spills */
 }
 
@@ -399,16 +401,15 @@ static void divide_as(struct arena *a, const struct plan *plan, struct convoluti
 }
 
 /* May the receiver's inputs of slot z be in shared memory? Where the planner decides, only beside sums that
- * take as many registers; not for more warps or two channels per lane, where nothing was gained, nor where
- * loops are shared, whose sets leave room for rings of two stages (table 5's double backward at lmax 4 takes
- * 3 % longer so). */
+ * take as many registers; not for more warps or two channels per lane, where nothing was gained, nor for
+ * longer loops, as rings of two stages are left (table 5's double backward takes 3 % longer so at lmax 4). */
 static bool may_keep(const struct convolution *g, const struct conv_choice *c, struct candidate q)
 {
     int in = demand_inputs_of(g->demand, SLOT_G), out = demand_outputs_of(g->demand, SLOT_G);
     if (c->keep && in)
         return q.keeps_z == (c->keep == 2);
-    return !q.keeps_z ||
-           (in && out && q.channels == 1 && q.point == g->device->occupancies - 1 && !g->shared);
+    return !q.keeps_z || (in && out && q.channels == 1 && q.point == g->device->occupancies - 1 &&
+                          (!g->shared || q.most_work <= g->device->loop_bytes / INSTRUCTION));
 }
 
 /* The fastest with such loops, of sets so divided. Two channels a lane halve the work for forms and sums over
