@@ -17,8 +17,9 @@ enum {
 #define WORTH_DOUBLE 0.75
 
 /* And in backward whose gradients of x go through a buffer of edges: memory has more to do, and less is
- * gained (of benzene's and SevenNet-l3i5's backward 0.96 are left, in 1.055 and 1.013 of the time; of table
- * 5's at lmax 3 0.92 and lmax 4 0.80, in 0.964 and 0.873). */
+ * gained (of benzene's and SevenNet-l3i5's backward 0.96 are left, in 1.06 and 1.01 of the time on carbon,
+ * 0.97 and 1.00 on covid; of table 5's at lmax 3 0.92 and lmax 4 0.80, in 0.96 and 0.87). Not in 16 bits
+ * (0.94). */
 #define WORTH_EDGES 0.94
 
 /* The same of reads of registers, where these decide. */
