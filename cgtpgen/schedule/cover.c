@@ -313,11 +313,21 @@ static bool has_long_code(const struct cover *c)
     return has;
 }
 
-/* Of a kernel of long code outputs of slot z by themselves, if there is such a cover. */
+/* Do several evaluations share an output's paths? */
+static bool divides_paths(const struct cover *c)
+{
+    bool divides = false;
+    for (int s = 0; s < c->schedules; s++)
+        divides |= c->schedule[s].before != NULL;
+    return divides;
+}
+
+/* Of a kernel of long code outputs of slot z by themselves, if there is such a cover. Where another
+ * evaluation adds paths, each of both kernels would have it do so again. */
 static void try_slots(const struct cover *base, const struct outputs *all, struct cover *best)
 {
     struct outputs group[2];
-    if (!has_long_code(best) || !outputs_by_slot(base, all, group))
+    if (!has_long_code(best) || divides_paths(best) || !outputs_by_slot(base, all, group))
         return;
     struct cover other = cover_apart(base, 2, group);
     if (other.whole && !has_long_code(&other))
