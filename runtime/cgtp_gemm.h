@@ -156,30 +156,52 @@ CGTP_DEVICE void cgtp_add_parts(real (&sum)[d][tiles][4], const real (&part)[d][
         cgtp_add_parts(sum[k], part[k]);
 }
 
+/* Of channels u below a: how many blocks of 8 they are, how many those below each channel from 1 to a - 1 are together, and
+ * the number of the pair (u, a) of n channels. */
+CGTP_DEVICE int cgtp_gemm_blocks(int a)
+{
+    return (a + 7) / 8;
+}
+CGTP_DEVICE int cgtp_gemm_before(int a)
+{
+    const int eights = (a - 1) / 8;
+    return (eights + 1) * (4 * eights + (a - 1) % 8);
+}
+template <int n> CGTP_DEVICE int64_t cgtp_gemm_number(int u, int a)
+{
+    return (int64_t)u * (2 * n - u - 1) / 2 + a - u - 1;
+}
+
 /* ---- products ---- */
 
-/* sum[k] += left[k] w for 8 rows of w and 8 columns times `tiles`, as cgtp_arrange_weights puts them. */
+/* sum[k] += left[k] w for 8 rows of w and 8 columns times `tiles`, as cgtp_arrange_weights puts them; of tiles the first
+ * `some`, which a warp's lanes have alike. */
 template <int words, int d, int tiles>
-CGTP_DEVICE void cgtp_add_weighted(real (&sum)[d][tiles][4], const cgtp_left (&left)[d], const real *w)
+CGTP_DEVICE void cgtp_add_weighted(real (&sum)[d][tiles][4], const cgtp_left (&left)[d], const real *w, int some = tiles)
 {
     cgtp_right right[tiles];
     CGTP_UNROLL
     for (int t = 0; t < tiles; t++) {
+        if (t >= some)
+            break;
         real piece[2 * words];
         cgtp_load<2 * words>(piece, w + (t * CGTP_LANES + cgtp_lane()) * 2 * words);
         right[t].template set_piece<words>(piece);
     }
     CGTP_UNROLL
-    for (int t = 0; t < tiles; t++)
+    for (int t = 0; t < tiles; t++) {
+        if (t >= some)
+            break;
         CGTP_UNROLL
-    for (int k = 0; k < d; k++)
-        cgtp_add_product(sum[k][t], left[k], right[t]);
+        for (int k = 0; k < d; k++)
+            cgtp_add_product(sum[k][t], left[k], right[t]);
+    }
 }
 
 /* sum += left[r][k] g[k], over 8 items and all components k, for each 16 rows r: element (i, j) of g[k] is g[i * pitch + j *
  * channel + k * component]. Channels from number `channels` on count as zero (all: there are none). parts: tensor cores add
- * up four components at most at a time. */
-template <int pitch, int channel, int component, bool all, bool parts, int d, int rows, int n>
+ * up four components at most at a time. cut: blocks of channels may be none, of which nothing is added. */
+template <int pitch, int channel, int component, bool all, bool parts, bool cut = false, int d, int rows, int n>
 CGTP_DEVICE void cgtp_add_outer(real (&sum)[n][4], const cgtp_left (&left)[rows][d], const real *g, int channels)
 {
     constexpr int some = parts ? 4 : d, tiles = n / rows;
@@ -190,6 +212,8 @@ CGTP_DEVICE void cgtp_add_outer(real (&sum)[n][4], const cgtp_left (&left)[rows]
         for (int k = first; k < (first + some < d ? first + some : d); k++) {
             CGTP_UNROLL
             for (int t = 0; t < tiles; t++) {
+                if (cut && t * 8 >= channels)
+                    break;
                 cgtp_right right;
                 CGTP_UNROLL
                 for (int i = 0; i < 2; i++) {
@@ -341,6 +365,22 @@ CGTP_DEVICE void cgtp_put_weights(real *to, const real (&sum)[n][4], int rows, i
     }
 }
 
+/* The same of weights of n channels below others, as they lie (cgtp_weights_below): row i, column j, a channel below `above`,
+ * of which nothing is stored from there on. */
+template <int n, int columns, int groups, int tiles>
+CGTP_DEVICE void cgtp_put_weights_below(real *to, const real (&sum)[tiles][4], int row, int column, int above)
+{
+    CGTP_UNROLL
+    for (int t = 0; t < tiles; t++)
+        CGTP_UNROLL
+    for (int i = 0; i < 4; i++) {
+        const int w = row + t / (tiles / groups) * 16 + cgtp_gemm_sum_row(i);
+        const int u = column + t % (tiles / groups) * 8 + cgtp_gemm_sum_column(i);
+        if (w < columns && u < above)
+            to[cgtp_gemm_number<n>(u, above) * columns + w] = sum[t][i];
+    }
+}
+
 /* Adds up what each warp of a team has of the items' rows, in the order of the warps, to what the first has. */
 template <int members, int pitch>
 CGTP_DEVICE void cgtp_add_members(real (&to)[members][CGTP_GEMM_ITEMS][pitch], int thread)
@@ -411,97 +451,6 @@ CGTP_DEVICE void cgtp_put_items(T *to, int64_t stride, const real (&from)[CGTP_G
         else
             cgtp_leave(to + row * stride + at, from[row][at]);
     }
-}
-
-/* ---- weights ---- */
-
-/* Four weights of a row from `column` on, zeros where there are none; wide: all four or none, at a multiple of 16 bytes. */
-template <bool wide, int rows, int columns>
-CGTP_DEVICE void cgtp_take_weights(real (&to)[4], const real *matrix, int64_t step, int row, int column)
-{
-    const real *const from = matrix + row * step + column;
-    CGTP_UNROLL
-    for (int i = 0; i < 4; i++)
-        to[i] = 0;
-    if constexpr (wide) {
-        if (row < rows && column < columns)
-            cgtp_load<4>(to, from);
-    } else {
-        CGTP_UNROLL
-        for (int i = 0; i < 4; i++)
-            if (row < rows && column + i < columns)
-                to[i] = from[i];
-    }
-}
-
-/* The weights of a path, a matrix for each channel of y whose rows are channels of x and columns those of z, or that
- * turned round (back), on their way to where lanes read them as right operands: 8 by 8 at a time, `blocks` of them side by
- * side, zeros where there are none; of each so many words. A piece is four columns of a row, or of the two rows that a
- * lane has. */
-template <int words, bool back, bool wide, int channels, int rows, int columns, int blocks> struct cgtp_weights {
-    enum { DEEP = ((back ? columns : rows) + 7) / 8, SIDE = back ? blocks * 8 : blocks * 2, PARTS = back ? 2 : 4 };
-    enum { PIECES = channels * DEEP * SIDE * PARTS };
-    real first[4], second[4];
-
-    CGTP_MEMBER void take(const real *from, int i)
-    {
-        const int part = i % PARTS, across = i / PARTS % SIDE, block = i / (PARTS * SIDE), down = block % DEEP * 8;
-        const real *const matrix = from + block / DEEP * columns;
-        if constexpr (back) {
-            cgtp_take_weights<wide, rows, columns>(first, matrix, channels * columns, across, down + part * 4);
-        } else {
-            cgtp_take_weights<wide, rows, columns>(first, matrix, channels * columns, down + part * 2, across * 4);
-            cgtp_take_weights<wide, rows, columns>(second, matrix, channels * columns, down + part * 2 + 1, across * 4);
-        }
-    }
-    CGTP_MEMBER void put(real *to, int i) const
-    {
-        const int part = i % PARTS, across = i / PARTS % SIDE, block = i / (PARTS * SIDE);
-        CGTP_UNROLL
-        for (int k = 0; k < (back ? 2 : 4); k++) {
-            cgtp_right right;
-            right.set(0, back ? first[2 * k] : first[k]);
-            right.set(1, back ? first[2 * k + 1] : second[k]);
-            real piece[2 * words];
-            right.put_piece<words>(piece);
-            const int lane = back ? across * 4 + part * 2 + k : across * 16 + k * 4 + part;
-            cgtp_store<2 * words>(to + ((int64_t)block * blocks * CGTP_LANES + lane) * 2 * words, piece);
-        }
-    }
-};
-
-/* All of them; or, of few, first into registers, so that those of several paths are under way together. */
-template <typename Weights> CGTP_DEVICE void cgtp_arrange_weights(real *to, const real *from, int thread, int threads)
-{
-    CGTP_UNROLL_BY(2)
-    for (int i = thread; i < Weights::PIECES; i += threads) {
-        Weights piece;
-        piece.take(from, i);
-        piece.put(to, i);
-    }
-}
-template <int threads, int n, typename Weights>
-CGTP_DEVICE void cgtp_bring_weights(Weights (&piece)[n], const real *from, int thread)
-{
-    CGTP_UNROLL
-    for (int i = 0; i < n; i++)
-        if (thread + i * threads < Weights::PIECES)
-            piece[i].take(from, thread + i * threads);
-}
-template <int threads, int n, typename Weights>
-CGTP_DEVICE void cgtp_leave_weights(real *to, const Weights (&piece)[n], int thread)
-{
-    CGTP_UNROLL
-    for (int i = 0; i < n; i++)
-        if (thread + i * threads < Weights::PIECES)
-            piece[i].put(to, thread + i * threads);
-}
-
-/* Fills with zeros. */
-CGTP_DEVICE void cgtp_clear_weights(real *to, int n, int thread, int threads)
-{
-    for (int i = thread; i < n; i += threads)
-        to[i] = 0;
 }
 
 /* ---- on the host ---- */

@@ -30,6 +30,8 @@ REFUSALS = [
     ('gemm', 'no way to sum as the spec asks', '96x0e', '1x0e', '72x0e', 'fully_connected', SHARED, 'accumulate: compensated'),
     ('gemm', 'rows of a tile larger than shared memory', '96x11e', '1x11e', '96x11e', '[[0, 0, 0, uvw]]', SHARED,
      'precision: float64'),
+    ('gemm', 'pairs of channels beside products of all', '96x0e + 16x0e', '1x0e + 16x0e', '72x0e',
+     '[[0, 0, 0, uvw], [1, 1, 0, u<vw]]', SHARED, ''),
     ('gemm', 'more channels of y than of x', '8x0e', '9x0e', '64x0e', '[[0, 0, 0, uvw]]', SHARED, ''),
     ('tiled', 'no way to sum as the spec asks', '1x0e', '1x0e', '16x0e', 'fully_connected', SHARED, 'accumulate: compensated'),
     ('tiled', 'rows of a tile larger than shared memory', '8x0e', '40000x0e', '64x0e', '[[0, 0, 0, uvw]]', SHARED, ''),

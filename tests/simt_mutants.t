@@ -21,7 +21,7 @@ DRIVERS = [OBJECTS + name + ".o" if OBJECTS else name + ".c" for name in ["runti
 
 # The headers of the runtime that are changed like the kernels.
 HEADERS = ["cgtp_convolution.h", "cgtp_epilogue.h", "cgtp_batch.h", "cgtp_rows.h", "cgtp_staged.h", "cgtp_tiled.h",
-           "cgtp_paired.h", "cgtp_gemm.h", "cgtp_nodal.h"]
+           "cgtp_paired.h", "cgtp_gemm.h", "cgtp_weights.h", "cgtp_nodal.h"]
 
 # A mutant ends with its first finding: what it would do after that may take for ever.
 STOP = dict(os.environ, SIMT_STOP="1")

@@ -195,8 +195,8 @@ static void add_work(struct operations *sum, const struct variant *v, const stru
 {
     const struct code *both[] = {code.product, code.tensor};
     double a = path_channels_a(e), b = path_channels_b(e);
-    double items = e->pairs ? a - 1 : a, channels = items * (e->pairs ? b / 2 : b); /* pairs: of a < b */
-    const double g = path_channels_g(e), block = channels * g * e->matrix->columns;
+    double items = e->pairs || e->below ? a - 1 : a, channels = items * (e->pairs ? b / 2 : b); /* a < b */
+    const double g = path_channels_g(e), block = channels * (e->below ? g / 2 : g) * e->matrix->columns;
     for (int i = 0; i < v->ws; i++)
         sum->fma += block * v->w[i].parts;
     for (int i = 0; i < v->zs; i++)

@@ -24,6 +24,22 @@ static struct path_plan plan_path(struct matrices *matrices, const struct path *
     return e;
 }
 
+/* The path in roles in which the sum of x by weights comes first, for each channel of y: then y and z have
+ * channels of their own. */
+static struct path_plan plan_summed(struct matrices *matrices, const struct path_plan *known)
+{
+    struct path_plan e = *known;
+    if (!e.pairs || !e.contracted)
+        return e;
+    e.a = SLOT_Y;
+    e.b = SLOT_G;
+    e.g = SLOT_X;
+    e.pairs = e.strided = false;
+    e.below = true;
+    e.matrix = e.matrix ? matrix_of(matrices, e.path, e.a, e.g) : NULL;
+    return e;
+}
+
 int path_channels_a(const struct path_plan *e)
 {
     return e->elementwise ? 1 : path_mul(e->path, e->a);
@@ -104,6 +120,18 @@ static void group_paths(struct arena *a, struct plan *plan)
         number[next[problem->path[p].x]++] = p;
 }
 
+/* The plan with paths u<vw in their other roles. */
+static const struct plan *with_sums(struct arena *a, const struct plan *plan)
+{
+    struct plan *summed = arena_copy(a, plan, sizeof *plan);
+    summed->sums_x = true;
+    summed->matrices = (struct matrices){.arena = a};
+    summed->path = NEW_ARRAY(a, struct path_plan, plan->problem->paths + 1);
+    for (int p = 0; p < plan->problem->paths; p++)
+        summed->path[p] = plan_summed(&summed->matrices, &plan->path[p]);
+    return summed;
+}
+
 const struct plan *plan_build(struct arena *a, const struct problem *problem, const struct form *form)
 {
     struct plan *plan = NEW(a, struct plan);
@@ -123,5 +151,9 @@ const struct plan *plan_build(struct arena *a, const struct problem *problem, co
         count_bytes(&plan->kernel[k]);
     }
     plan->digest = plan_digest(a, plan);
+    bool any = false;
+    for (int p = 0; p < problem->paths; p++)
+        any |= plan->path[p].pairs && plan->path[p].contracted;
+    plan->summed = any ? with_sums(a, plan) : NULL;
     return plan;
 }

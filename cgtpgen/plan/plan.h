@@ -23,6 +23,7 @@ struct path_plan {
     bool elementwise;    /* channels of A and B are tied */
     bool contracted;     /* weights connect channels of the product with channels of G */
     bool pairs;          /* channels b > a only (u<v) */
+    bool below;          /* channels g < a only (u<v, where x is summed first) */
     bool strided;        /* B and G are parts of longer rows of channels (uvuv, u<v) */
     bool weight_strided; /* weights of neighbouring channels are not neighbours (uvu with mul_y > 1) */
     const struct matrix *matrix; /* NULL where the path contributes nothing (weight zero, or no channels) */
@@ -71,7 +72,9 @@ struct plan {
     struct path_group *group; /* by segment of x */
     int kernels;
     struct kernel_plan *kernel;
-    const char *digest; /* see plan_digest */
+    const char *digest;        /* see plan_digest */
+    bool sums_x;               /* paths u<vw have other roles: x is summed by weights first */
+    const struct plan *summed; /* that plan of the same product; NULL: there are no such paths */
 };
 
 /* The kernel for schedules that read and write arrays of 16 bits as they are, only read them, and round sums

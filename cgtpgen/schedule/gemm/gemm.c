@@ -147,7 +147,8 @@ static void check_rows(struct checker *c, const struct gemm *g, const struct gem
 {
     const struct demand *d = r->demand;
     const struct problem *p = d->plan->problem;
-    const char *const of = r->back ? "x" : "z";
+    const enum slot slot = gemm_slot(d->plan, r->back ? ROLE_B : ROLE_G);
+    const char *const of = slot_name[slot];
     const int outputs = r->back ? 1 : d->outputs;
     int first = 0, *times = NEW_ARRAY(c->out->arena, int, p->paths + 1);
     for (int i = 0; i < r->spans; i++) {
@@ -160,8 +161,8 @@ static void check_rows(struct checker *c, const struct gemm *g, const struct gem
         for (int k = 0; k < q->paths; k++) {
             const struct path *path = &p->path[q->path[k]];
             times[path->number]++;
-            check_that(c, (r->back ? path->x : path->z) == q->segment,
-                       "path %d is in a span of segment %d of %s", path->number, q->segment, of);
+            check_that(c, gemm_segment(path, slot) == q->segment, "path %d is in a span of segment %d of %s",
+                       path->number, q->segment, of);
             check_that(c, r->blocks[path->number] >= q->chunks * q->tiles,
                        "path %d: %d blocks of weights for %d chunks of %d", path->number,
                        r->blocks[path->number], q->chunks, q->tiles);
@@ -171,23 +172,25 @@ static void check_rows(struct checker *c, const struct gemm *g, const struct gem
     for (int i = 0; i < p->paths; i++)
         check_that(c, times[i] == (d->variant_of[i] >= 0 ? outputs : 0), "path %d is in %d spans of %s", i,
                    times[i], of);
-    check_block(c, g, &r->block, r->back ? " of x" : " of z");
+    check_block(c, g, &r->block, arena_printf(c->out->arena, " of %s", of));
 }
 
 static void check_sums(struct checker *c, const struct gemm *g)
 {
-    const struct problem *p = g->sums->plan->problem;
+    const struct plan *plan = g->sums->plan;
+    const struct problem *p = plan->problem;
     int first = 0, *times = NEW_ARRAY(c->out->arena, int, p->paths + 1);
     for (int i = 0; i < g->sum_count; i++) {
         const struct gemm_sum *q = &g->sum[i];
-        const struct path *path = &p->path[q->path];
+        const struct path_plan *e = &plan->path[q->path];
         times[q->path]++;
         check_that(c, q->first == first, "parts of path %d begin at %d, not %d", q->path, q->first, first);
-        check_that(c, q->chunks * q->tiles * GEMM_BLOCK >= path->mul_z,
+        check_that(c, q->chunks * q->tiles * GEMM_BLOCK >= path_channels_g(e),
                    "path %d: %d chunks of %d blocks for %d channels", q->path, q->chunks, q->tiles,
-                   path->mul_z);
-        check_that(c, q->parts / (q->chunks * path->mul_y) * q->rows * GEMM_ITEMS >= path->mul_x,
-                   "path %d: %d parts for %d channels", q->path, q->parts, path->mul_x);
+                   path_channels_g(e));
+        check_that(c,
+                   q->parts / (q->chunks * path_channels_a(e)) * q->rows * GEMM_ITEMS >= path_channels_b(e),
+                   "path %d: %d parts for %d channels", q->path, q->parts, path_channels_b(e));
         first += q->parts;
     }
     for (int i = 0; i < p->paths; i++)
@@ -236,9 +239,9 @@ static void report(struct report *r, const struct schedule *s)
     const struct gemm *g = s->own;
     for (int k = 0; k < GEMM_KINDS; k++) {
         const struct gemm_rows *q = &g->rows[k];
-        const struct names *n = &names[k];
         if (!q->demand)
             continue;
+        const struct names *n = &names[gemm_slot(q->demand->plan, q->back ? ROLE_B : ROLE_G) == SLOT_X];
         report_ring(r, n->ring, q->stages, "team", "tile");
         report_number(r, n->teams, q->teams);
         report_number(r, n->warps, q->members);
@@ -260,7 +263,7 @@ static void report(struct report *r, const struct schedule *s)
 const struct evaluation gemm_evaluation = {
     .name = "gemm",
     .words = "items by GEMM",
-    .header = "cgtp_gemm.h",
+    .header = "cgtp_weights.h",
     .stored = 1u << SLOT_X | 1u << SLOT_Y | 1u << SLOT_W | 1u << SLOT_G,
     .refuses = gemm_refuses,
     .refuses_path = gemm_refuses_path,

@@ -20,9 +20,9 @@ struct gemm_path {
     const struct path_plan *e;
     const struct path *path;
     const struct variant *v;
-    int d;               /* components of z */
+    int d;               /* components of G */
     const char *item;    /* which of a lane's two items an element is of, as a C expression */
-    const char *channel; /* what follows the name of an input, or output, of slot x of an element */
+    const char *channel; /* what follows the name of an input, or output, of slot B of an element */
     const char *sum;
 };
 struct gemm_path gemm_path_of(struct gemm_writer *, int path, const char *item, const char *channel,
@@ -34,8 +34,8 @@ void gemm_functions(struct gemm_writer *);
 /* What the path is, as a comment. */
 void gemm_comment(const struct gemm_path *);
 
-/* "for (int a = 0; a < 4; a++) {", or "{" where y has one channel. */
-void gemm_begin_channels(const struct gemm_path *);
+/* "for (int a = 0; a < 4; a++) {", or "{" where y has one channel; from: the first, NULL: of all. */
+void gemm_begin_channels(const struct gemm_path *, const char *from);
 
 /* Declares and reads the inputs of A that the recipe reads, of both items of the lane; from: the expression
  * of item i's number in the tile. */

@@ -5,7 +5,7 @@
 struct gemm_path gemm_path_of(struct gemm_writer *c, int path, const char *item, const char *channel,
                               const char *sum)
 {
-    const struct path_plan *e = &c->w->plan->path[path];
+    const struct path_plan *e = &c->d->plan->path[path];
     return (struct gemm_path){c,    e,       e->path, gemm_variant(c->d, path), e->matrix->columns,
                               item, channel, sum};
 }
@@ -68,12 +68,14 @@ void gemm_call(const struct gemm_path *q, bool tensor)
 
 /* ---- operands ---- */
 
-void gemm_begin_channels(const struct gemm_path *q)
+void gemm_begin_channels(const struct gemm_path *q, const char *from)
 {
     const int channels = path_channels_a(q->e);
     if (channels > 1) {
         line(q->c->o, "CGTP_LOOP");
-        line(q->c->o, "for (int a = 0; a < %d; a++) {", channels);
+        line(q->c->o, "for (int a = %s; a < %d; a++) {", from ? from : "0", channels);
+        if (q->e->below)
+            line(q->c->o, "const int below = cgtp_gemm_blocks(a);");
     } else {
         line(q->c->o, "{");
     }

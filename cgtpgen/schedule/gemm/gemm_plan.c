@@ -19,57 +19,6 @@ static int round_up(int64_t n, int by)
     return (int)((n + by - 1) / by);
 }
 
-const struct variant *gemm_variant(const struct demand *d, int path)
-{
-    return &d->variant[d->variant_of[path]];
-}
-
-bool gemm_has_parts(const struct demand *d)
-{
-    return kernel_size(d->kernel) == 4;
-}
-
-bool gemm_is_wide(const struct operand *q)
-{
-    return q->dim * operand_size(q) % 16 == 0;
-}
-
-bool gemm_adds(const struct demand *d, int output, int path)
-{
-    bool adds = false;
-    for (int i = 0; d->variant_of[path] >= 0 && i < gemm_variant(d, path)->zs; i++)
-        adds |= gemm_variant(d, path)->z[i].output == d->output[output];
-    return adds;
-}
-
-/* ---- what it takes ---- */
-
-const char *gemm_refuses(const struct target *target, const struct demand *d)
-{
-    (void)target;
-    for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
-        const struct operand *q = &d->kernel->operand[i];
-        if (q->index == INDEX_SENDER || q->index == INDEX_RECEIVER)
-            return "rows of nodes";
-        if (q->slot == SLOT_W && q->index != INDEX_SHARED)
-            return "weights not of all items";
-        if (q->slot != SLOT_W && q->index == INDEX_SHARED)
-            return "shared rows that are no weights";
-    }
-    return NULL;
-}
-
-const char *gemm_refuses_path(const struct target *target, const struct demand *d, const struct path *p)
-{
-    (void)target;
-    const struct path_plan *e = &d->plan->path[p->number];
-    if (!e->contracted || e->g != SLOT_G || !p->weighted)
-        return "no weights that connect channels";
-    if (e->elementwise || e->pairs)
-        return "channels of x and y are tied";
-    return e->b != SLOT_X ? "more channels of y than of x" : NULL;
-}
-
 /* ---- rows ---- */
 
 /* Paths of the demand by segment of the slot: those of segment s from path[first[s]] on, to path[first[s +
@@ -81,12 +30,12 @@ static void paths_by_segment(struct arena *a, const struct demand *d, enum slot 
     *first = NEW_ARRAY(a, int, n + 2);
     *path = NEW_ARRAY(a, int, p->paths + 1);
     for (int i = 0; i < p->paths; i++)
-        (*first)[(slot == SLOT_X ? p->path[i].x : p->path[i].z) + 2] += d->variant_of[i] >= 0;
+        (*first)[gemm_segment(&p->path[i], slot) + 2] += d->variant_of[i] >= 0;
     for (int s = 0; s < n; s++)
         (*first)[s + 2] += (*first)[s + 1];
     for (int i = 0; i < p->paths; i++)
         if (d->variant_of[i] >= 0)
-            (*path)[(*first)[(slot == SLOT_X ? p->path[i].x : p->path[i].z) + 1]++] = i;
+            (*path)[(*first)[gemm_segment(&p->path[i], slot) + 1]++] = i;
 }
 
 /* ---- work ---- */
@@ -124,20 +73,23 @@ static double span_work(const struct gemm_rows *r, const struct gemm_span *q)
     const double right = gemm_has_parts(d) && !r->split ? 8 : 1;
     double work = 0;
     for (int i = 0; i < q->paths; i++) {
-        const struct path *p = &d->plan->problem->path[q->path[i]];
+        const struct path_plan *e = &d->plan->path[q->path[i]];
         const struct variant *v = gemm_variant(d, q->path[i]);
-        const int columns = d->plan->path[q->path[i]].matrix->columns;
+        const int columns = e->matrix->columns, channels_a = path_channels_a(e);
+        const double some =
+            e->below ? 0.5 + 0.5 * GEMM_BLOCK / channels_a : 1; /* of blocks of channels of G */
         if (r->back) {
             const struct code *code = demand_code(d, q->path[i]).product;
             if (!code)
                 continue;
             const double each = code->channel.fma + code->channel.mul + code->channel.add + 4;
-            work += p->mul_y * (4 * q->tiles * each +
-                                v->ps * round_up(p->mul_z, GEMM_BLOCK) *
-                                    (16.0 * columns + product_work(d, columns, 1, q->tiles, right)));
+            work += channels_a * (4 * q->tiles * each +
+                                  v->ps * some * round_up(path_channels_g(e), GEMM_BLOCK) *
+                                      (16.0 * columns + product_work(d, columns, 1, q->tiles, right)));
         } else {
-            work += p->mul_y * round_up(p->mul_x, GEMM_BLOCK) *
-                    (tensor_work(d, q->path[i]) + v->zs * product_work(d, columns, 1, q->tiles, right));
+            work +=
+                channels_a * round_up(path_channels_b(e), GEMM_BLOCK) *
+                (tensor_work(d, q->path[i]) + v->zs * some * product_work(d, columns, 1, q->tiles, right));
         }
     }
     return work;
@@ -155,12 +107,12 @@ static int words_of(const struct gemm_rows *r, const struct gemm_span *q, int co
     int words = 0;
     for (int i = 0; i < q->paths; i++) {
         const bool parts =
-            gemm_has_parts(d) && d->plan->problem->path[q->path[i]].mul_z > GEMM_EXACT * GEMM_BLOCK;
+            gemm_has_parts(d) && path_channels_g(&d->plan->path[q->path[i]]) > GEMM_EXACT * GEMM_BLOCK;
         const int n = gemm_variant(d, q->path[i])->ps * 4 * d->plan->path[q->path[i]].matrix->columns *
                       (parts ? 2 : size);
         words = n > words ? n : words;
     }
-    return words + 4 * components * demand_outputs_of(d, SLOT_X) * size;
+    return words + 4 * components * demand_outputs_of(d, gemm_slot(d->plan, ROLE_B)) * size;
 }
 
 static void add_span(struct gemm_rows *r, int limit, struct gemm_span q, const struct segment *s)
@@ -179,11 +131,11 @@ static void add_span(struct gemm_rows *r, int limit, struct gemm_span q, const s
     r->span[r->spans++] = q;
 }
 
-/* The spans: of z for each of its outputs, or of x; limit: blocks of a chunk, at most. */
+/* The spans: of G for each of its outputs, or of B; limit: blocks of a chunk, at most. */
 static void find_spans(struct arena *a, struct gemm_rows *r, int limit)
 {
     const struct demand *d = r->demand;
-    const enum slot slot = r->back ? SLOT_X : SLOT_G;
+    const enum slot slot = gemm_slot(d->plan, r->back ? ROLE_B : ROLE_G);
     const struct irreps *irreps = slot_irreps(d->plan->problem, slot);
     const int outputs = demand_outputs_of(d, slot);
     int *first, *path;
@@ -201,21 +153,6 @@ static void find_spans(struct arena *a, struct gemm_rows *r, int limit)
                     &irreps->segment[s]);
 }
 
-int gemm_teams_alike(const struct gemm_rows *r)
-{
-    return !r->turned || r->members % 2 ? 0 : r->members < SCHEDULERS ? SCHEDULERS / r->members : 1;
-}
-
-int gemm_words(const struct gemm_rows *r)
-{
-    return r->split ? 2 : 1;
-}
-
-int gemm_depth(const struct gemm_rows *r, const struct path *p)
-{
-    return r->back ? p->mul_z : p->mul_x;
-}
-
 /* Where the weights of each path are among all that are put for lanes. */
 static void place_weights(struct arena *a, struct gemm_rows *r)
 {
@@ -225,8 +162,7 @@ static void place_weights(struct arena *a, struct gemm_rows *r)
     for (int i = 0; i < p->paths; i++) {
         r->place[i] = r->weights;
         if (r->demand->variant_of[i] >= 0)
-            r->weights += (int64_t)p->path[i].mul_y * round_up(gemm_depth(r, &p->path[i]), GEMM_BLOCK) *
-                          r->blocks[i] * GEMM_BLOCK * GEMM_BLOCK * gemm_words(r);
+            r->weights += gemm_blocks(r, i) * GEMM_BLOCK * GEMM_BLOCK * gemm_words(r);
     }
 }
 
@@ -278,7 +214,7 @@ static double code_of(const struct gemm_rows *r)
             const int path = r->span[i].path[k], columns = d->plan->path[path].matrix->columns;
             const struct variant *v = gemm_variant(d, path);
             const double left = r->back ? 16 * columns : tensor_work(d, path);
-            const int blocks = round_up(gemm_depth(r, &d->plan->problem->path[path]), GEMM_BLOCK);
+            const int blocks = round_up(gemm_depth(r, path), GEMM_BLOCK);
             code += r->back ? of_p_work(d, path, r->span[i].tiles) : 0;
             code += (blocks < GEMM_EXACT ? blocks : GEMM_EXACT) *
                     (left + (r->back ? v->ps : v->zs) * r->span[i].tiles * (1 + 3 * columns));
@@ -334,25 +270,25 @@ static bool choose_place(struct arena *a, const struct gemm *g, struct gemm_rows
 
 /* ---- sums ---- */
 
-/* The parts; twice: those of 32 channels of x. */
+/* The parts; twice: those of 32 channels of B. */
 static void find_sums(struct arena *a, struct gemm *g, bool twice)
 {
     const struct demand *d = g->sums;
     g->sum_count = g->parts = 0;
     g->sum = NEW_ARRAY(a, struct gemm_sum, d->plan->problem->paths + 1);
     for (int i = 0; i < d->plan->problem->paths; i++) {
-        const struct path *p = &d->plan->problem->path[i];
+        const struct path_plan *e = &d->plan->path[i];
         if (d->variant_of[i] < 0)
             continue;
         struct gemm_sum *q = &g->sum[g->sum_count++];
-        const int blocks = round_up(p->mul_z, GEMM_BLOCK);
+        const int blocks = round_up(path_channels_g(e), GEMM_BLOCK);
         const int most = SUM_TILES_MOST * 4 / kernel_size(d->kernel) / gemm_variant(d, i)->ws;
-        const int rows = round_up(p->mul_x, GEMM_ITEMS);
+        const int rows = round_up(path_channels_b(e), GEMM_ITEMS);
         *q = (struct gemm_sum){.path = i, .chunks = round_up(blocks, most > 1 ? most : 1), .first = g->parts};
         q->rows = twice && rows % 2 == 0 ? 2 : 1;
         q->tiles = round_up(blocks, q->chunks);
         q->chunks = round_up(blocks, q->tiles);
-        q->parts = rows / q->rows * p->mul_y * q->chunks;
+        q->parts = rows / q->rows * path_channels_a(e) * q->chunks;
         g->parts += q->parts;
     }
 }
@@ -509,7 +445,7 @@ static int kernel_of(const struct demand *d, int output)
 {
     if (demand_operand(d, output)->index == INDEX_SHARED)
         return GEMM_KINDS;
-    return demand_output(d, output)->slot == SLOT_G ? GEMM_FORTH : GEMM_BACK;
+    return demand_output(d, output)->slot == gemm_slot(gemm_roles(d->plan), ROLE_G) ? GEMM_FORTH : GEMM_BACK;
 }
 
 /* The demand's outputs that this kernel makes; NULL: there are none. */
@@ -523,7 +459,7 @@ static const struct demand *outputs_of(struct arena *a, const struct demand *d, 
     for (int o = 0; o < d->outputs; o++)
         if (kernel_of(d, o) == kernel)
             output[n++] = d->output[o];
-    return n ? demand_build(d->codes, d->plan, d->kernel, n, output, takes) : NULL;
+    return n ? demand_build(d->codes, gemm_roles(d->plan), d->kernel, n, output, takes) : NULL;
 }
 
 static void add_operations(struct schedule *s, const struct demand *d)

@@ -3,11 +3,12 @@
  * A path whose weights connect channels is T = M x, made for each item and channel of x by its code, and a
  * product of matrices: z += T W for channels u of x and w of z, P = g W^T the other way, gW = T^T g, where
  * items and components are what is summed over. Kernels of rows, one of z and one of x and y: a team of warps
- * has tiles of 16 items, and each warp chunks of the channels of an output's segments. A kernel of sums over
- * all items, in which each warp of a set of blocks has a part of the weights of one path, whose sum stays in
- * registers. The left operand of a product (T, or g) is made in the registers of the lanes that need it;
- * weights are put in the order of lanes beforehand, in shared memory or, where there is no room, in the
- * workspace.
+ * has tiles of 16 items, and each warp chunks of the channels of an output's segments. Of u<vw the sum of x
+ * by weights comes first (plan->summed): x and z have changed places, and of a channel of y only the channels
+ * of x below it take part. A kernel of sums over all items, in which each warp of a set of blocks has a part
+ * of the weights of one path, whose sum stays in registers. The left operand of a product (T, or g) is made
+ * in the registers of the lanes that need it; weights are put in the order of lanes beforehand, in shared
+ * memory or, where there is no room, in the workspace.
  */
 #ifndef CGTPGEN_GEMM_PLAN_H
 #define CGTPGEN_GEMM_PLAN_H
@@ -25,7 +26,7 @@ enum {
 
 /* A segment of outputs: a warp has `tiles` blocks of its channels at a time, a chunk. */
 struct gemm_span {
-    int output; /* of z: the demand's */
+    int output; /* of slot G: the demand's */
     int segment, channels;
     int tiles, chunks;
     int first; /* number of its first chunk among those of all spans, which the team's warps take in turns */
@@ -43,7 +44,7 @@ struct gemm_share {
 /* A kernel of rows. */
 struct gemm_rows {
     const struct demand *demand; /* its outputs; NULL: there is no such kernel */
-    bool back;                   /* of x and y: by weights turned round; otherwise of z */
+    bool back;                   /* of A and B: by weights turned round; otherwise of G */
     const char *name;            /* what its device code is called */
     int spans;
     struct gemm_span *span;
@@ -61,11 +62,11 @@ struct gemm_rows {
 
 enum { GEMM_FORTH, GEMM_BACK, GEMM_KINDS };
 
-/* The weights of a path: one or two times 16 channels of x for one of y, and a chunk of the channels of z,
+/* The weights of a path: one or two times 16 channels of B for one of y, and a chunk of the channels of G,
  * are a part, which a warp has. */
 struct gemm_sum {
     int path;
-    int rows; /* times 16 channels of x, for which what is made of g is made once */
+    int rows; /* times 16 channels of B, for which what is made of g is made once */
     int tiles, chunks;
     int first, parts; /* number of its first part among those of all */
 };
@@ -83,6 +84,14 @@ struct gemm {
     int sum_stages, sum_items; /* tiles under way; items of a tile */
     struct layout sum_tile, sum_block;
 };
+
+/* Where the paths of a plan have their roles: A is y, B and G are x and z, or z and x where x is summed
+ * first.
+ */
+enum slot gemm_slot(const struct plan *, enum role);
+
+/* The number of the path's segment of x, or of z. */
+int gemm_segment(const struct path *, enum slot);
 
 /* The path's variant. */
 const struct variant *gemm_variant(const struct demand *, int path);
@@ -104,8 +113,17 @@ int gemm_sum_pitch(const struct demand *, int64_t elements);
 /* Numbers that a weight is, as weights are put for lanes. */
 int gemm_words(const struct gemm_rows *);
 
-/* Channels of the path that are summed over. */
-int gemm_depth(const struct gemm_rows *, const struct path *);
+/* Channels of the path that are summed over; of those below a channel of y, at most. */
+int gemm_depth(const struct gemm_rows *, int path);
+
+/* Are weights put turned round: what is summed over is next to each other? */
+bool gemm_is_turned(const struct gemm_rows *);
+
+/* Blocks of 8 channels that are below each of n channels, of all of these. */
+int64_t gemm_below(int n);
+
+/* Blocks of 8 by 8 of the path's weights. */
+int64_t gemm_blocks(const struct gemm_rows *, int path);
 
 /* Of how many teams in a row warps of one number have one part of the work; 0: all. Schedulers have a warp
  * each in turn, so that the same part of all teams would be one scheduler's. */
@@ -117,6 +135,9 @@ void gemm_layout_sums(struct arena *, struct gemm *);
 
 /* Names the device code of a schedule, and its structs. */
 void gemm_layout_name(struct arena *, const struct schedule *);
+
+/* The plan with the roles in which it takes paths: plan->summed, where those that it can take are u<vw. */
+const struct plan *gemm_roles(const struct plan *);
 
 /* Why it computes nothing of a demand, or not a path of it; NULL: it may. */
 const char *gemm_refuses(const struct target *, const struct demand *);

@@ -20,14 +20,26 @@ static const char *rest_of(const struct gemm_writer *c, const struct gemm_span *
                          : arena_printf(c->w->arena, "%d", s->channels);
 }
 
+/* Is a loop over channels of G, of which those below a channel of y alone take part, one over the span's? */
+static bool is_cut(const struct gemm_path *q)
+{
+    return q->e->below && !q->c->r->back;
+}
+
 /* `sum` += left operand `left` times weights, of rows from `from` on. */
 static void emit_product(const struct gemm_path *q, const struct gemm_span *s, const char *sum,
                          const char *left, int input, const char *from)
 {
     struct gemm_writer *c = q->c;
     const int words = gemm_words(c->r);
-    line(c->o, "cgtp_add_weighted<%d>(%s, %s, %s + %s * %d%s);", words, sum, left, gemm_weights_of(q, input),
-         from, c->r->blocks[q->path->number] * GEMM_BLOCK * words, of_chunk(c, s, GEMM_BLOCK * words));
+    const char *weights = gemm_weights_of(q, input);
+    if (is_cut(q))
+        line(c->o, "cgtp_add_weighted<%d>(%s, %s, %s + %s * below * %d%s, below%s);", words, sum, left,
+             weights, from, GEMM_BLOCK * words, of_chunk(c, s, GEMM_BLOCK * words),
+             s->chunks > 1 ? arena_printf(c->w->arena, " - chunk * %d", s->tiles) : "");
+    else
+        line(c->o, "cgtp_add_weighted<%d>(%s, %s, %s + %s * %d%s);", words, sum, left, weights, from,
+             c->r->blocks[q->path->number] * GEMM_BLOCK * words, of_chunk(c, s, GEMM_BLOCK * words));
 }
 
 /* ---- elements ---- */
@@ -52,11 +64,11 @@ static void take_pair(const struct gemm_path *q, const char *name, const struct 
          all ? "" : arena_printf(c->w->arena, ", %s - (%s)", count, channel));
 }
 
-/* The inputs of slot x that the recipe reads. */
+/* The inputs of slot B that the recipe reads. */
 static void take_channels(const struct gemm_path *q, const struct recipe *r, const char *item,
                           const char *channel, bool all)
 {
-    const char *count = arena_printf(q->c->w->arena, "%d", q->path->mul_x);
+    const char *count = arena_printf(q->c->w->arena, "%d", path_channels_b(q->e));
     for (int i = 0; i < r->inputs; i++)
         if (r->input[i].role == ROLE_B && recipe_reads(r, i))
             take_pair(q, r->input[i].name, source_input(q->c->w, r->input[i].source), item, channel, all,
@@ -83,7 +95,7 @@ static void begin_pair(struct gemm_writer *c)
     line(c->o, "for (int j = 0; j < 2; j++) {");
 }
 
-/* Makes T for channels of x from u on. */
+/* Makes T for channels of B from u on. */
 static void emit_t(const struct gemm_path *q)
 {
     struct gemm_writer *c = q->c;
@@ -91,7 +103,7 @@ static void emit_t(const struct gemm_path *q)
         line(c->o, "cgtp_left t%d[%d];", t, q->d);
     begin_item(c);
     take_channels(q, q->v->tensor, "cgtp_gemm_row(item)", "u + cgtp_gemm_pair()",
-                  q->path->mul_x % GEMM_BLOCK == 0);
+                  path_channels_b(q->e) % GEMM_BLOCK == 0);
     begin_pair(c);
     for (int t = 0; t < q->v->ts; t++)
         line(c->o, "real t%du[%d];", t, q->d);
@@ -107,7 +119,8 @@ static void emit_t(const struct gemm_path *q)
 /* A loop over n rows of weights, by blocks. */
 struct rows {
     const char *variable;
-    int n;
+    int n;                  /* at most, where `end` is not NULL */
+    const char *end;        /* how many, where that is known when it runs */
     int count;              /* of its sums */
     const char *const *sum; /* their names */
     int some;               /* rows whose products tensor cores add up; 0: all there are */
@@ -118,8 +131,9 @@ static struct rows rows_of(const struct gemm_path *q, const char *variable, int 
                            const char *const *sum, int products, bool first)
 {
     const int some = (products < GEMM_EXACT ? GEMM_EXACT / products : 1) * GEMM_BLOCK;
-    return (struct rows){variable, n, count, sum,
-                         gemm_has_parts(q->c->d) && !(first && n <= some) ? some : 0};
+    const char *end = q->e->below && q->c->r->back ? "below * 8" : NULL;
+    return (struct rows){variable, n,   end,
+                         count,    sum, gemm_has_parts(q->c->d) && !(first && n <= some) ? some : 0};
 }
 
 /* Of numbers in parts some rows make sums of their own, arrays part0 .., which end_rows adds to others. */
@@ -127,13 +141,16 @@ static void begin_rows(const struct gemm_path *q, const struct gemm_span *s, con
 {
     struct gemm_writer *c = q->c;
     const bool apart = r->some && r->some < r->n;
-    const char *end = arena_printf(c->w->arena, "%d", r->n);
+    const char *end = r->end ? r->end : arena_printf(c->w->arena, "%d", r->n);
     if (apart) {
         line(c->o, "CGTP_LOOP");
-        line(c->o, "for (int first = 0; first < cgtp_opaque(%d); first += %d) {", r->n, r->some);
-        end = r->n % r->some ? arena_printf(c->w->arena, "(first + %d < %d ? first + %d : %d)", r->some, r->n,
-                                            r->some, r->n)
-                             : arena_printf(c->w->arena, "first + %d", r->some);
+        line(c->o, "for (int first = 0; first < %s; first += %d) {",
+             r->end ? r->end : arena_printf(c->w->arena, "cgtp_opaque(%d)", r->n), r->some);
+        end = r->end ? arena_printf(c->w->arena, "(first + %d < %s ? first + %d : %s)", r->some, r->end,
+                                    r->some, r->end)
+              : r->n % r->some ? arena_printf(c->w->arena, "(first + %d < %d ? first + %d : %d)", r->some,
+                                              r->n, r->some, r->n)
+                               : arena_printf(c->w->arena, "first + %d", r->some);
     } else if (r->some) {
         line(c->o, "{");
     }
@@ -165,7 +182,7 @@ static const char *target_of(const struct gemm_path *q, const struct rows *r, in
     return r->some ? arena_printf(q->c->w->arena, "part%d", i) : r->sum[i];
 }
 
-/* ---- z ---- */
+/* ---- G ---- */
 
 static void emit_forth(struct gemm_writer *c, const struct gemm_span *s, int path)
 {
@@ -175,9 +192,12 @@ static void emit_forth(struct gemm_writer *c, const struct gemm_span *s, int pat
     for (int i = 0; i < q.v->zs; i++)
         products += q.v->z[i].output == c->d->output[s->output];
     gemm_comment(&q);
-    gemm_begin_channels(&q);
+    gemm_begin_channels(&q, !q.e->below ? NULL
+                            : s->chunks == 1
+                                ? "1"
+                                : arena_printf(c->w->arena, "chunk * %d + 1", s->tiles * GEMM_BLOCK));
     gemm_take_items(&q, q.v->tensor, "cgtp_gemm_row(i)");
-    const struct rows r = rows_of(&q, "u", q.path->mul_x, 1, &sum, products, false);
+    const struct rows r = rows_of(&q, "u", path_channels_b(q.e), 1, &sum, products, false);
     begin_rows(&q, s, &r);
     emit_t(&q);
     for (int i = 0; i < q.v->zs; i++)
@@ -210,7 +230,7 @@ static void emit_span_forth(struct gemm_writer *c, const struct gemm_span *s)
     emit_put(c, s, q, "cgtp_put_product", "sum");
 }
 
-/* ---- x and y ---- */
+/* ---- A and B ---- */
 
 /* The left operand of P: g. */
 static void emit_g(const struct gemm_path *q, const struct operand *g)
@@ -218,8 +238,9 @@ static void emit_g(const struct gemm_path *q, const struct operand *g)
     struct gemm_writer *c = q->c;
     line(c->o, "cgtp_left g[%d];", q->d);
     begin_item(c);
-    take_pair(q, "g", g, "cgtp_gemm_row(item)", "c + cgtp_gemm_pair()", q->path->mul_z % GEMM_BLOCK == 0,
-              arena_printf(c->w->arena, "%d", q->path->mul_z));
+    const int channels = path_channels_g(q->e);
+    take_pair(q, "g", g, "cgtp_gemm_row(item)", "c + cgtp_gemm_pair()", channels % GEMM_BLOCK == 0,
+              arena_printf(c->w->arena, "%d", channels));
     begin_pair(c);
     set_left(q, "g", "gpair[j]");
     line(c->o, "}");
@@ -246,7 +267,7 @@ static void emit_p(const struct gemm_path *q, const struct gemm_span *s)
             }
         if (before)
             continue;
-        const struct rows r = rows_of(q, "c", q->path->mul_z, n, sum, 1, true);
+        const struct rows r = rows_of(q, "c", path_channels_g(q->e), n, sum, 1, true);
         begin_rows(q, s, &r);
         emit_g(q, source_input(c->w, p[j].g));
         for (int i = 0; i < n; i++)
@@ -283,7 +304,7 @@ static void emit_back(struct gemm_writer *c, const struct gemm_span *s, int path
     if (!q.v->product)
         return;
     gemm_comment(&q);
-    gemm_begin_channels(&q);
+    gemm_begin_channels(&q, q.e->below ? "1" : NULL);
     emit_p(&q, s);
     gemm_take_items(&q, q.v->product, "cgtp_gemm_row(i)");
     for (int o = 0; o < q.v->product->outputs; o++)
@@ -305,15 +326,16 @@ static void emit_back(struct gemm_writer *c, const struct gemm_span *s, int path
 
 static void emit_span_back(struct gemm_writer *c, const struct gemm_span *s)
 {
+    const enum slot slot = gemm_slot(c->d->plan, ROLE_B);
     for (int o = 0; o < c->d->outputs; o++) {
         const struct operand *q = demand_operand(c->d, o);
-        if (q->slot == SLOT_X)
+        if (q->slot == slot)
             line(c->o, "real %ssum[%d][%d] = {};", q->symbol, 4 * s->tiles, q->block[s->segment].components);
     }
     for (int i = 0; i < s->paths; i++)
         emit_back(c, s, s->path[i]);
     for (int o = 0; o < c->d->outputs; o++)
-        if (demand_output(c->d, o)->slot == SLOT_X)
+        if (demand_output(c->d, o)->slot == slot)
             emit_put(c, s, demand_operand(c->d, o), "cgtp_put_channels",
                      arena_printf(c->w->arena, "%ssum", demand_operand(c->d, o)->symbol));
 }
@@ -322,11 +344,11 @@ static void emit_span_back(struct gemm_writer *c, const struct gemm_span *s)
 
 static void emit_span(struct gemm_writer *c, const struct gemm_span *s)
 {
-    const struct segment *segment =
-        &slot_irreps(c->w->problem, c->r->back ? SLOT_X : SLOT_G)->segment[s->segment];
+    const enum slot slot = gemm_slot(c->d->plan, c->r->back ? ROLE_B : ROLE_G);
+    const struct segment *segment = &slot_irreps(c->w->problem, slot)->segment[s->segment];
     struct text words = {.arena = c->w->arena};
     irrep_print(&words, segment->ir);
-    line(c->o, "/* %s: %dx%s */", c->r->back ? "x" : "z", segment->mul, text_string(&words));
+    line(c->o, "/* %s: %dx%s */", slot_name[slot], segment->mul, text_string(&words));
     const int members = c->r->members;
     if (members > 1)
         line(c->o, "for (int chunk = (member + %d) %% %d; chunk < %d; chunk += %d) {",

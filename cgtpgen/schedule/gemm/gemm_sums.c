@@ -13,7 +13,7 @@ static void emit_part(const struct gemm_path *q, const struct gemm_sum *s)
         line(o, "const int a = number / %d %% %d;", s->chunks, y);
 }
 
-/* Declares and reads the inputs of slot x that the recipe reads, for `item` and `channel`; all: there is one
+/* Declares and reads the inputs of slot B that the recipe reads, for `item` and `channel`; all: there is one
  * for every lane. */
 static void take_channel(const struct gemm_path *q, const struct recipe *r, const char *item,
                          const char *channel, bool all)
@@ -27,7 +27,7 @@ static void take_channel(const struct gemm_path *q, const struct recipe *r, cons
         line(q->c->o, "real %su[%d];", r->input[i].name, q->e->matrix->rows);
         line(q->c->o, "cgtp_take<%d>(%su, %s + (%s) * %d%s);", (int)b->component, r->input[i].name,
              plus_offset(q->c->w->arena, row, b->offset), channel, (int)b->channel,
-             all ? "" : arena_printf(q->c->w->arena, ", %s < %d", channel, q->path->mul_x));
+             all ? "" : arena_printf(q->c->w->arena, ", %s < %d", channel, path_channels_b(q->e)));
     }
 }
 
@@ -35,7 +35,7 @@ static void take_channel(const struct gemm_path *q, const struct recipe *r, cons
 static void emit_left(const struct gemm_path *q, const struct gemm_sum *s)
 {
     struct gemm_writer *c = q->c;
-    const bool all = q->path->mul_x % (s->rows * GEMM_ITEMS) == 0;
+    const bool all = path_channels_b(q->e) % (s->rows * GEMM_ITEMS) == 0;
     for (int t = 0; t < q->v->ts; t++)
         line(c->o, "cgtp_left t%d[%d][%d];", t, s->rows, q->d);
     if (s->rows > 1) {
@@ -63,16 +63,18 @@ static void emit_outer(const struct gemm_path *q, const struct gemm_sum *s, int 
                        bool parts)
 {
     struct gemm_writer *c = q->c;
-    const bool whole = s->chunks * s->tiles * GEMM_BLOCK == q->path->mul_z;
+    const bool whole = !q->e->below && s->chunks * s->tiles * GEMM_BLOCK == path_channels_g(q->e);
     for (int k = 0; k < q->v->w[i].parts; k++) {
         const struct operand *g = source_input(c->w, q->v->w[i].part[k].g);
         const struct operand_block *b = operand_block_of(g, q->path);
         const char *row =
             plus_offset(c->w->arena, arena_printf(c->w->arena, "rows.%s[item]", g->symbol), b->offset);
-        line(c->o, "cgtp_add_outer<%d, %d, %d, %s, %s>(%s, t%d, %s + chunk * %d, %d - chunk * %d);",
+        line(c->o, "cgtp_add_outer<%d, %d, %d, %s, %s%s>(%s, t%d, %s + chunk * %d, %s - chunk * %d);",
              gemm_sum_pitch(c->d, g->dim), (int)b->channel, (int)b->component, whole ? "true" : "false",
-             parts ? "true" : "false", sum, q->v->w[i].part[k].t, row,
-             s->tiles * GEMM_BLOCK * (int)b->channel, q->path->mul_z, s->tiles * GEMM_BLOCK);
+             parts ? "true" : "false", q->e->below ? ", true" : "", sum, q->v->w[i].part[k].t, row,
+             s->tiles * GEMM_BLOCK * (int)b->channel,
+             q->e->below ? "a" : arena_printf(c->w->arena, "%d", path_channels_g(q->e)),
+             s->tiles * GEMM_BLOCK);
     }
 }
 
@@ -135,6 +137,15 @@ static void emit_put(struct gemm_writer *c, const struct gemm_sum *s)
     begin_part(&q, s);
     for (int i = 0; i < q.v->ws; i++) {
         const struct operand *w = kernel_output(c->d->kernel, q.v->w[i].output);
+        if (q.e->below) {
+            line(c->o,
+                 "cgtp_put_weights_below<%d, %d, %d>(l.%sparts + own * (int64_t)%lld + %lld, "
+                 "cgtp_gemm_sums<%d>(sums + %d), u, chunk * %d, a);",
+                 q.path->mul_x, q.path->mul_z, s->rows, w->symbol, source_dim(w),
+                 (long long)q.path->weight_offset, s->rows * s->tiles, i * s->rows * s->tiles,
+                 s->tiles * GEMM_BLOCK);
+            continue;
+        }
         line(c->o,
              "cgtp_put_weights<%d, %d>(l.%sparts + own * (int64_t)%lld + %lld + u * %d%s + chunk * %d, "
              "cgtp_gemm_sums<%d>(sums + %d), %d - u, %d - chunk * %d);",

@@ -19,11 +19,15 @@ const char *gemm_weights_of(const struct gemm_path *q, int input)
 {
     struct arena *a = q->c->w->arena;
     const struct gemm_rows *r = q->c->r;
-    const int64_t each = (int64_t)r->blocks[q->path->number] * GEMM_BLOCK * GEMM_BLOCK * gemm_words(r) *
-                         ((gemm_depth(r, q->path) + GEMM_BLOCK - 1) / GEMM_BLOCK);
-    const char *w =
-        plus_offset(a, gemm_weights_name(q->c, source_input(q->c->w, input)), r->place[q->path->number]);
-    return path_channels_a(q->e) > 1 ? arena_printf(a, "%s + a * %lld", w, (long long)each) : w;
+    const int path = q->path->number, channels = path_channels_a(q->e);
+    const int64_t block = GEMM_BLOCK * GEMM_BLOCK * gemm_words(r);
+    const char *w = plus_offset(a, gemm_weights_name(q->c, source_input(q->c->w, input)), r->place[path]);
+    if (q->e->below)
+        return arena_printf(a, "%s + cgtp_gemm_before(a) * %lld", w,
+                            (long long)(gemm_blocks(r, path) / gemm_below(channels) * block));
+    return channels > 1
+               ? arena_printf(a, "%s + a * %lld", w, (long long)(gemm_blocks(r, path) / channels * block))
+               : w;
 }
 
 /* A path's weights of an input. */
@@ -40,19 +44,19 @@ static struct arranged *find_arranged(struct gemm_writer *c, int *n)
     *n = 0;
     for (int i = 0; i < c->w->form->inputs; i++)
         for (int k = 0; k < p->paths && demand_reads(c->d, i) && source_input(c->w, i)->slot == SLOT_W; k++)
-            if (c->d->variant_of[k] >= 0) {
-                const int64_t deep = (gemm_depth(c->r, &p->path[k]) + GEMM_BLOCK - 1) / GEMM_BLOCK;
+            if (c->d->variant_of[k] >= 0)
                 all[(*n)++] = (struct arranged){source_input(c->w, i), &p->path[k],
-                                                p->path[k].mul_y * deep * c->r->blocks[k] *
-                                                    (c->r->back ? 2 * GEMM_BLOCK : GEMM_BLOCK)};
-            }
+                                                gemm_blocks(c->r, k) *
+                                                    (gemm_is_turned(c->r) ? 2 * GEMM_BLOCK : GEMM_BLOCK)};
     return all;
 }
 
 static const char *weights_type(struct gemm_writer *c, const struct path *path)
 {
-    return arena_printf(c->w->arena, "cgtp_weights<%d, %s, %s, %d, %d, %d, %d>", gemm_words(c->r),
-                        c->r->back ? "true" : "false",
+    const bool below = c->d->plan->path[path->number].below;
+    return arena_printf(c->w->arena, "%s<%d, %s, %s, %d, %d, %d, %d>",
+                        below ? "cgtp_weights_below" : "cgtp_weights", gemm_words(c->r),
+                        gemm_is_turned(c->r) ? "true" : "false",
                         path->mul_z % 4 == 0 && path->weight_offset % 4 == 0 ? "true" : "false", path->mul_y,
                         path->mul_x, path->mul_z, c->r->blocks[path->number]);
 }
@@ -85,7 +89,7 @@ static void emit_together(struct gemm_writer *c, const struct arranged *q, int n
 /* Puts all that the kernel reads where it is read, by a block of so many threads. */
 void gemm_arrange_weights(struct gemm_writer *c, int threads)
 {
-    const int most = TOGETHER * 4 / kernel_size(c->d->kernel) * (c->r->back ? 2 : 1);
+    const int most = TOGETHER * 4 / kernel_size(c->d->kernel) * (gemm_is_turned(c->r) ? 2 : 1);
     int n;
     const struct arranged *q = find_arranged(c, &n);
     for (int i = 0; i < n;) {
