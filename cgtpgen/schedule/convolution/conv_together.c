@@ -8,11 +8,12 @@ enum {
     OF_EDGE = 200     /* instructions of a loop that are no path's */
 };
 
-/* Of how many of the instructions there are to be left, where sums of a receiver are all that is computed:
- * less is not worth that each sum is a chain of its own (on an H200: of table 5's forward at lmax 3 0.90 are
- * left, which take 1.08 times as long; of lmax 4's 0.78, in 0.78 of the time). And in float64, where what is
- * held meanwhile takes two registers (of lmax 4's forward, backward and double backward 0.78 to 0.84,
- * in 1.18, 1.05 and 1.20 of the time; of lmax 5's forward and backward 0.71 and 0.73, in 0.61 and 0.75). */
+/* Of how many of the instructions there are to be left, where sums of a receiver are all that is computed by
+ * lanes of one channel: less is not worth that each sum is a chain of its own (on an H200: of table 5's
+ * forward at lmax 3 0.90 are left, which take 1.08 times as long; of lmax 4's 0.78, in 0.78 of the time). And
+ * in float64, where what is held meanwhile takes two registers (of lmax 4's forward, backward and double
+ * backward 0.78 to 0.84, in 1.18, 1.05 and 1.20 of the time; of lmax 5's forward and backward 0.71 and 0.73,
+ * in 0.61 and 0.75). */
 #define WORTH 0.85
 #define WORTH_DOUBLE 0.75
 
@@ -22,7 +23,9 @@ enum {
  * (0.94). */
 #define WORTH_EDGES 0.94
 
-/* The same of reads of registers, where these decide. */
+/* The same of reads of registers, where these decide (in float32 benzene's forward takes 0.96 of the time,
+ * and SevenNet-l3i5's, with 1.02 times the instructions; table 5's at lmax 3, of one channel a lane, 1.09).
+ */
 #define WORTH_READS 0.95
 
 /* Instructions of a path's code for the channels of a lane. */
@@ -76,17 +79,18 @@ static bool has_shorts(const struct convolution *g)
     return shorts;
 }
 
-/* Has a kernel that only sums at receivers such rows? */
-static bool reads_decide(const struct convolution *g)
+/* What decides: registers' reads in a kernel that only sums at receivers, by lanes of two channels, which
+ * have two chains of each sum, or where rows of 16 bits leave instructions as what it waits for; otherwise
+ * instructions. */
+static bool reads_decide(const struct convolution *g, int channels)
 {
-    return has_shorts(g) && kernel_size(g->demand->kernel) == 4 && !g->a_outputs && !g->b_outputs;
+    return kernel_size(g->demand->kernel) == 4 && !g->a_outputs && !g->b_outputs &&
+           (channels > 1 || has_shorts(g));
 }
 
-/* What decides: registers' reads where rows of 16 bits leave instructions as what a kernel without other sums
- * waits for, otherwise instructions. */
 static double cost_of(const struct convolution *g, const struct code *c, int channels)
 {
-    return reads_decide(g) ? reads_of(c, channels) : instructions_of(c, channels);
+    return reads_decide(g, channels) ? reads_of(c, channels) : instructions_of(c, channels);
 }
 
 /* Joins n paths, if that takes fewer instructions; halves of them, if together they are too long for a loop:
@@ -171,7 +175,7 @@ void conv_find_together(struct arena *a, struct convolution *g, const struct con
             join_all(a, g, c, channels);
         const bool flows = g->a_outputs || g->b_outputs;
         const bool leaves_edges = g->edge_buffer && !g->g_outputs && !has_shorts(g);
-        const double worth = reads_decide(g)                      ? WORTH_READS
+        const double worth = reads_decide(g, channels)            ? WORTH_READS
                              : kernel_size(g->demand->kernel) > 4 ? WORTH_DOUBLE
                              : leaves_edges                       ? WORTH_EDGES
                              : flows                              ? 1
