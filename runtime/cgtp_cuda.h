@@ -545,7 +545,7 @@ static inline cgtp_status cgtp_launch_as(bool early, void (*kernel)(Parameters..
     if (blocks <= 0)
         return CGTP_OK;
     cudaError_t error = cudaSuccess;
-    if (shared > 48 * 1024)
+    if (shared > 48 * 1024 - 128) /* unasked a kernel has 48 KiB, with cgtp_of_first_thread's number, aligned */
         error = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                      (int)shared);
     cudaLaunchConfig_t config = {};
