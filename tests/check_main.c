@@ -7,7 +7,6 @@
  */
 #include "check.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 extern const cgtp_product *const check_products[]; /* ends with NULL; made with the products */
@@ -22,41 +21,6 @@ static const struct {
 };
 
 enum { KINDS = sizeof kinds / sizeof *kinds };
-
-static struct ref_problem *problem_of_descriptor(const cgtp_product *p)
-{
-    struct ref_problem *r = ref_problem_new(p->irreps[CGTP_X], p->irreps[CGTP_Y], p->irreps[CGTP_Z]);
-    for (int i = 0; i < p->paths; i++)
-        ref_add_path(r, p->path[i].x, p->path[i].y, p->path[i].z, p->path[i].mode, p->path[i].weighted, 1);
-    for (int s = 0; s < REF_SLOTS; s++)
-        r->index[s] = (int)p->index[s];
-    ref_problem_finish(r);
-    return r;
-}
-
-/* FOLDER/NAME.problem; a suffix of the name that begins with '_' is dropped until there is such a file. */
-static struct ref_problem *problem_of_file(const cgtp_product *p, const char *folder)
-{
-    char path[512], name[128];
-    snprintf(name, sizeof name, "%s", p->name);
-    for (;;) {
-        snprintf(path, sizeof path, "%s/%s.problem", folder, name);
-        FILE *file = fopen(path, "r");
-        if (file) {
-            struct ref_array array[64];
-            int arrays;
-            struct ref_problem *r = ref_problem_read(file, path, array, 64, &arrays);
-            fclose(file);
-            return r;
-        }
-        char *cut = strrchr(name, '_');
-        if (!cut) {
-            fprintf(stderr, "%s: no %s.problem in %s\n", p->name, p->name, folder);
-            exit(2);
-        }
-        *cut = 0;
-    }
-}
 
 int main(int argc, char **argv)
 {
@@ -84,7 +48,7 @@ int main(int argc, char **argv)
                               .kind = argv[a],
                               .roundoff = p->compute == CGTP_FLOAT64 ? 0x1p-53 : 0x1p-24,
                               .seed = (uint64_t)i * 77 + 1};
-            c.problem = folder ? problem_of_file(p, folder) : problem_of_descriptor(p);
+            c.problem = driver_problem(p, folder);
             if (golden)
                 check_golden(&c, folder);
             else

@@ -31,6 +31,42 @@ int64_t driver_rows(const cgtp_product *p, const struct ref_graph *g, cgtp_slot 
     }
 }
 
+static struct ref_problem *problem_of_descriptor(const cgtp_product *p)
+{
+    struct ref_problem *r = ref_problem_new(p->irreps[CGTP_X], p->irreps[CGTP_Y], p->irreps[CGTP_Z]);
+    for (int i = 0; i < p->paths; i++)
+        ref_add_path(r, p->path[i].x, p->path[i].y, p->path[i].z, p->path[i].mode, p->path[i].weighted, 1);
+    for (int s = 0; s < REF_SLOTS; s++) /* both enumerations have the same order */
+        r->index[s] = (int)p->index[s];
+    ref_problem_finish(r);
+    return r;
+}
+
+struct ref_problem *driver_problem(const cgtp_product *p, const char *folder)
+{
+    char path[512], name[128];
+    if (!folder)
+        return problem_of_descriptor(p);
+    snprintf(name, sizeof name, "%s", p->name);
+    for (;;) {
+        snprintf(path, sizeof path, "%s/%s.problem", folder, name);
+        FILE *file = fopen(path, "r");
+        if (file) {
+            struct ref_array array[64];
+            int arrays;
+            struct ref_problem *r = ref_problem_read(file, path, array, 64, &arrays);
+            fclose(file);
+            return r;
+        }
+        char *cut = strrchr(name, '_');
+        if (!cut) {
+            fprintf(stderr, "%s: no %s.problem in %s\n", p->name, p->name, folder);
+            exit(2);
+        }
+        *cut = 0;
+    }
+}
+
 int64_t driver_stride(const cgtp_product *p, const struct ref_graph *g, cgtp_slot slot, int i)
 {
     const int64_t dim = p->dim[slot], wide = 16 / (int64_t)cgtp_type_size(p->type[slot]);

@@ -32,6 +32,10 @@ int64_t driver_stride(const cgtp_product *, const struct ref_graph *, cgtp_slot,
 /* n elements of whole rows of the slot, from layout mul_ir to the product's; or back. */
 void driver_change_layout(const cgtp_product *, cgtp_slot, bool back, double *to, const double *from, int64_t n);
 
+/* The reference's problem of a product: of FOLDER/NAME.problem, where a suffix of the name that begins with '_' is dropped
+ * until there is such a file; without a folder (NULL) of the descriptor, under e3nn's default normalisation. */
+struct ref_problem *driver_problem(const cgtp_product *, const char *folder);
+
 /* What a launch does to memory that it must not touch. */
 struct driver_damage {
     const char *what; /* NULL: nothing; else "workspace", "fence of", "input" */

@@ -29,7 +29,7 @@ KNOWN = {
 OF_WEIGHTS = {"gw", "d_w", "t_w", "t_cw", "dgw", "dd_w"}
 MODES = ["uvw", "uvu", "uvv", "uuw", "uuu", "uvuv", "uvu<v", "u<vw"]
 MULTIPLICITIES = [0, 1, 1, 1, 2, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 70]
-# By what names of products end in (tests/check_golden.c).
+# By what names of products end in (tests/check_golden.c), after _atomic where sums are (tests/check_calls.c).
 LAYOUTS = {"_irmul": "ir_mul", "_irmulx": "{x: ir_mul}", "_irmulyz": "{y: ir_mul, z: ir_mul}"}
 DIM_MAX, COST_MAX = 2500, 60000
 
@@ -109,7 +109,8 @@ def kernel_yaml(kernel):
 
 
 def yaml(p, name):
-    lines = ["cgtp: 1", "name: " + name + p.layout, "irreps:"]
+    atomic = p.atomic and p.graph()
+    lines = ["cgtp: 1", "name: " + name + atomic * "_atomic" + p.layout, "irreps:"]
     written = p.said or {slot: getattr(p, slot) for slot in "xyz"}
     lines += ['  %s: "%s"' % (slot, irreps_text(written[slot])) for slot in "xyz" if written[slot] is not None]
     if p.said:
@@ -131,7 +132,7 @@ def yaml(p, name):
     if p.rows:
         lines.append("rows: {%s}" % ", ".join("%s: %s" % row for row in p.rows.items()))
     if p.graph() and (p.atomic or p.invariant):
-        lines.append("reduction: " + ("atomic" if p.atomic else "invariant"))
+        lines.append("reduction: " + ("atomic" if atomic else "invariant"))
     lines += ["precision: " + p.precision, "kernels:"]
     return "\n".join(lines + [kernel_yaml(k) for k in p.kernels]) + "\n"
 

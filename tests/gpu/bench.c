@@ -492,7 +492,7 @@ static void time_entry(struct bench *b, const struct table_entry *t)
         return;
     if (!q && !t->scaled)
         printf("# %s: not one of the benchmark's problems\n", t->product->name);
-    if ((!q && !t->scaled) || !model_make(&m, t->product)) {
+    if ((!q && !t->scaled) || !model_make(&m, t->product, NULL)) {
         b->failed++;
         return;
     }

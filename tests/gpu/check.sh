@@ -1,7 +1,8 @@
 #!/bin/sh
-# check.sh FOLDER PREFIX: runs the programs that make gpu-check built in FOLDER/PREFIXnarrow, PREFIXgolden and
-# sanitize. Prints each one's TAP under its name, then one summary line; exits 1 if anything failed.
-# What needs the device for itself runs alone; the rest, mostly arithmetic of the host, at once.
+# check.sh FOLDER PREFIX: runs the programs that make gpu-check built in FOLDER/PREFIXnarrow, PREFIXgolden, regress and
+# sanitize; with random for the prefix, those that make gpu-random built in FOLDER/random. Prints each one's TAP under its
+# name, then one summary line; exits 1 if anything failed. What needs the device for itself runs alone; the rest, mostly
+# arithmetic of the host, at once.
 #
 # SANITIZER_TOOL: compute-sanitizer, or another's path; where it is missing its part is skipped, and said so.
 
@@ -23,44 +24,82 @@ start() {
     { "$@" > "$logs/$name.tap" 2>&1; echo $? > "$logs/$name.status"; } &
 }
 
-begin=$(date +%s)
-kinds='descriptor sizes paths calls symmetry euler quotients'
-for program in "$folder/${prefix}narrow"/check_?; do
-    start "narrow-${program##*_}" "$program" $kinds
-done
-for program in "$folder/${prefix}golden"/check_?; do
-    start "golden-${program##*_}" "$program" problems=tests/golden golden calls
-done
-for program in "$folder/sanitize"/check_?; do
-    start "sanitize-${program##*_}" "$program" sizes
-done
-for part in 0 1 2 3 4 5 6 7; do
-    start "device-$part" "$folder/${prefix}narrow/device" --part=$part/8 repeat capture streams
-done
-[ -x "$folder/${prefix}narrow/types" ] && start types "$folder/${prefix}narrow/types"
-wait
-start device-crowd "$folder/${prefix}narrow/device" crowd
-wait
-start device-large "$folder/${prefix}narrow/device" large graphs multiply
-wait
+# checked SET ARGUMENT..: the set's programs of checks (tests/check_main.c).
+checked() {
+    set_name=$1
+    shift
+    for program in "$folder/$set_name"/check_?; do
+        start "$set_name-${program##*_}" "$program" "$@"
+    done
+}
 
-# Findings of the sanitizer make it exit with 99. It slows kernels down a lot: small sizes, few runs. A program
-# that never uses the device, having no product to check, makes it exit with 255: those are left out.
-if command -v "$tool" > /dev/null; then
+# devices SET ARGUMENT..: what only a device shows of the set, in eight parts.
+devices() {
+    set_name=$1
+    shift
+    for part in 0 1 2 3 4 5 6 7; do
+        start "$set_name-device-$part" "$folder/$set_name/device" --part=$part/8 "$@"
+    done
+}
+
+# sanitized SET TOOL ARGUMENT..: the set's programs again, under a tool of the sanitizer. Findings make it exit with 99. It
+# slows kernels down a lot: small sizes. A program that never uses the device, having no product to check, makes it exit
+# with 255: those are left out.
+sanitized() {
+    set_name=$1 of=$2
+    shift 2
+    for program in "$folder/$set_name"/check_?; do
+        grep -q '^1\.\.0$' "$logs/$set_name-${program##*_}.tap" ||
+            start "$of-${program##*_}" "$tool" --tool "$of" --error-exitcode 99 "$program" "$@"
+    done
+}
+
+# Random products, also under the tools that find what numbers do not show.
+check_random() {
+    checked random problems="$folder/random/specs" descriptor sizes paths calls
+    devices random --problems="$folder/random/specs" --runs=10 repeat capture streams
+    wait
+    if [ "$tool" ]; then
+        sanitized random memcheck problems="$folder/random/specs" sizes
+        wait
+        sanitized random racecheck problems="$folder/random/specs" sizes
+        wait
+    fi
+}
+
+check_all() {
+    narrow=${prefix}narrow
+    checked "$narrow" descriptor sizes paths calls symmetry euler quotients
+    checked "${prefix}golden" problems=tests/golden golden calls
+    checked regress problems=tests/regress descriptor sizes paths calls
+    checked sanitize sizes
+    devices "$narrow" repeat capture streams
+    [ -x "$folder/$narrow/types" ] && start types "$folder/$narrow/types"
+    wait
+    start device-crowd "$folder/$narrow/device" crowd
+    wait
+    start device-large "$folder/$narrow/device" large graphs multiply
+    wait
+    [ "$tool" ] || return
     for check in memcheck racecheck initcheck synccheck; do
-        for program in "$folder/sanitize"/check_?; do
-            grep -q '^1\.\.0$' "$logs/sanitize-${program##*_}.tap" && continue
-            start "$check-${program##*_}" "$tool" --tool $check --error-exitcode 99 "$program" sizes
-        done
+        sanitized sanitize $check sizes
         start "$check-device" "$tool" --tool $check --error-exitcode 99 \
             "$folder/sanitize/device" --runs=2 repeat streams
         [ $check = racecheck ] && wait
     done
     start memcheck-graphs "$tool" --tool memcheck --error-exitcode 99 "$folder/sanitize/device" graphs
     wait
-else
+}
+
+begin=$(date +%s)
+if ! command -v "$tool" > /dev/null; then
     echo "# SKIP $tool is not there: no memcheck, racecheck, initcheck, synccheck"
+    tool=
 fi
+case $prefix in
+random) check_random ;;
+*) check_all ;;
+esac
 
 programs=0
 bad=0

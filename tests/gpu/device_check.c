@@ -2,9 +2,9 @@
  * concurrent, crowded out or large. (Golden cases, paths, sizes and wrong calls are tests/check_main.c's, for
  * every backend.)
  *
- * Usage: device [--runs=N] [--product=TEXT] [--part=I/N] [TOPIC...]; the topics are repeat, capture, streams,
- * crowd, large, graphs and multiply; default: all. A part: every Nth product from the Ith. Prints TAP. A sample of
- * the outputs is compared with the dense reference after each kind of launch; where the spec says deterministic all
+ * Usage: device [--runs=N] [--product=TEXT] [--part=I/N] [--problems=FOLDER] [TOPIC...]; the topics are repeat, capture,
+ * streams, crowd, large, graphs and multiply; default: all. A part: every Nth product from the Ith. With a folder products
+ * are what its files say (driver_problem). Prints TAP. A sample of the outputs is compared with the dense reference after each kind of launch; where the spec says deterministic all
  * outputs must also have the same bits.
  */
 #include "device_check.h"
@@ -19,6 +19,7 @@
 static int lines, failures, skips; /* of the output so far */
 
 static int runs = 100;
+static const char *problems; /* --problems */
 
 void tap(bool good, const char *format, ...)
 {
@@ -240,7 +241,7 @@ static void check_product(const struct table_entry *t, int argc, char **argv, bo
     struct driver_graph d;
     struct ref_graph g = make_graph(p);
     bool right = true, good[TOPICS];
-    if (!model_make(&m, p)) {
+    if (!model_make(&m, p, problems)) {
         tap(false, "%s: descriptor", p->name);
         return;
     }
@@ -290,12 +291,14 @@ int main(int argc, char **argv)
             runs = atoi(argv[i] + 7);
         else if (strncmp(argv[i], "--product=", 10) == 0)
             product = argv[i] + 10;
+        else if (strncmp(argv[i], "--problems=", 11) == 0)
+            problems = argv[i] + 11;
         else if (sscanf(argv[i], "--part=%d/%d", &part, &parts) == 2)
             ;
         else if (argv[i][0] == '-')
             runs = 0;
     if (runs < 1 || parts < 1)
-        fputs("device [--runs=N] [--product=TEXT] [--part=I/N] [TOPIC...]\n", stderr);
+        fputs("device [--runs=N] [--product=TEXT] [--part=I/N] [--problems=FOLDER] [TOPIC...]\n", stderr);
     if (runs < 1 || parts < 1 || !device_open(&info))
         return 2;
     note("%s, compute capability %d.%d, %d multiprocessors, %.1f GiB; driver API %d.%d, runtime %d.%d; "

@@ -69,7 +69,7 @@ void check_large(const struct table_entry *t)
 {
     const cgtp_product *p = t->product;
     struct model m;
-    if (!model_make(&m, p)) {
+    if (!model_make(&m, p, NULL)) {
         tap(false, "%s: descriptor", p->name);
         return;
     }

@@ -6,6 +6,8 @@
 #                     GPU_GENERATOR=build/static/cgtpgen, made elsewhere and taken as it is
 # make static         $(BUILD)/static/cgtpgen, which runs where there is no libyaml
 # make gpu-check      builds and runs all checks; MODE=quick: some. The log is $(GPU_DIR)/check.log
+# make gpu-random     the same of random products (tests/random_spec.py): GPU_RANDOM=FIRST:COUNT of them. The log is
+#                     $(GPU_DIR)/random.log; what fails is named by its number, and made small by tests/random_spec.py shrink
 # make gpu-bench      times the benchmark's kernels: GPU_BENCH="main large" (default); large is lmax 4 and 5, whose
 #                     kernels compile for minutes; quick is a few of main; sweep (and sweep_large) are golden cases
 #                     with more channels, 100,000 items each, and a table of them, bench_sweep.md. Logs: bench_main.log, ..; the rows:
@@ -24,7 +26,7 @@ GPU_BACKEND ?= cuda
 GPU_DIR ?= build/gpu$(if $(filter cuda,$(GPU_BACKEND)),,-$(GPU_BACKEND))
 GPU_TOLD := $(filter-out undefined,$(origin GPU_GENERATOR))
 GPU_GENERATOR ?= $(BUILD)/cgtpgen
-GPU_SETS ?= golden narrow quick_golden quick_narrow sanitize bench_quick bench_main bench_large bench_sweep \
+GPU_SETS ?= golden narrow quick_golden quick_narrow regress sanitize bench_quick bench_main bench_large bench_sweep \
     bench_sweep_large
 GPU_BENCH ?= main large
 GPU_ARCH ?= native
@@ -34,12 +36,13 @@ NVCCFLAGS ?= -O3 -lineinfo
 SANITIZER_TOOL ?= $(firstword $(shell command -v compute-sanitizer) \
     $(wildcard $(dir $(NVCC))compute-sanitizer) compute-sanitizer)
 MODE ?= full
+GPU_RANDOM ?= 0:100
 
-.PHONY: gpu-sources gpu-check gpu-bench gpu-programs gpu-ranks
+.PHONY: gpu-sources gpu-check gpu-random gpu-bench gpu-programs gpu-ranks
 
 GPU_COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 GPU_GENERATE = $(PYTHON) tests/gpu/sources.py --generator=$(GPU_GENERATOR) --backend=$(GPU_BACKEND) \
-    --out=$(GPU_DIR) --commit=$(GPU_COMMIT)
+    --out=$(GPU_DIR) --commit=$(GPU_COMMIT) --random=$(GPU_RANDOM)
 
 gpu-sources: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
 	$(Q)$(GPU_GENERATE) $(GPU_SETS)
@@ -117,9 +120,17 @@ GPU_PREFIX := $(if $(filter quick,$(MODE)),quick_)
 gpu-check:
 	$(Q)$(call GPU_BUILD,$(GPU_PREFIX)narrow,$(GPU_SHARDS) device $(if $(filter cuda,$(GPU_BACKEND)),types))
 	$(Q)$(call GPU_BUILD,$(GPU_PREFIX)golden,$(GPU_SHARDS))
+	$(Q)$(call GPU_BUILD,regress,$(GPU_SHARDS))
 	$(Q)$(call GPU_BUILD,sanitize,$(GPU_SHARDS) device)
 	$(Q)SANITIZER_TOOL='$(SANITIZER_TOOL)' sh tests/gpu/logged.sh $(GPU_DIR)/check.log \
 	    sh tests/gpu/check.sh $(GPU_DIR) '$(GPU_PREFIX)'
+
+# Other numbers are other sources: these are made each time.
+gpu-random: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
+	$(Q)$(GPU_GENERATE) random
+	$(Q)$(MAKE) CC='$(CC)' -j$(GPU_JOBS) gpu-programs GPU_SET=random GPU_PROGRAMS='$(GPU_SHARDS) device'
+	$(Q)SANITIZER_TOOL='$(SANITIZER_TOOL)' sh tests/gpu/logged.sh $(GPU_DIR)/random.log \
+	    sh tests/gpu/check.sh $(GPU_DIR) random
 
 GPU_DRAWN = $(filter-out sweep%,$(GPU_BENCH))
 gpu-bench:

@@ -1,6 +1,8 @@
 /* model.c - see model.h. */
 #include "model.h"
 
+#include "driver.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -8,20 +10,14 @@
  * at load and store (2), and one each for inputs that were doubles. */
 enum { TERM_ROUNDINGS = 12 };
 
-bool model_make(struct model *m, const cgtp_product *p)
+bool model_make(struct model *m, const cgtp_product *p, const char *folder)
 {
-    *m = (struct model){p, ref_problem_new(p->irreps[CGTP_X], p->irreps[CGTP_Y], p->irreps[CGTP_Z])};
-    for (int i = 0; i < p->paths; i++)
-        ref_add_path(m->problem, p->path[i].x, p->path[i].y, p->path[i].z, p->path[i].mode,
-                     p->path[i].weighted, 1.0);
-    ref_problem_finish(m->problem);
-    for (int s = 0; s < CGTP_SLOTS; s++) /* both enumerations have the same order */
-        m->problem->index[s] = (int)p->index[s];
+    *m = (struct model){p, driver_problem(p, folder)};
     for (int i = 0; i < p->paths; i++) {
         double theirs = p->path[i].coefficient, ours = (double)m->problem->path[i].coefficient;
         if (!(fabs(theirs - ours) <= 0x1p-50 * fabs(ours))) {
-            fprintf(stderr, "%s: path %d has coefficient %.17g, with e3nn's defaults it is %.17g\n", p->name,
-                    i, theirs, ours);
+            fprintf(stderr, "%s: path %d has coefficient %.17g, %s it is %.17g\n", p->name, i, theirs,
+                    folder ? "in its problem" : "with e3nn's defaults", ours);
             model_free(m);
             return false;
         }
@@ -34,8 +30,13 @@ void model_free(struct model *m)
     ref_problem_free(m->problem);
 }
 
-bool model_kernel(const cgtp_kernel *k, struct ref_kernel *out)
+bool model_kernel(const struct ref_problem *p, const cgtp_kernel *k, struct ref_kernel *out)
 {
+    for (int i = 0; i < p->kernels; i++)
+        if (strcmp(p->kernel[i].name, k->name) == 0) {
+            *out = p->kernel[i];
+            return true;
+        }
     static const char *const known[] = {"forward", "backward",     "double_backward",    "triple_backward",
                                         "jvp",     "backward_jvp", "double_backward_jvp"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {

@@ -11,13 +11,15 @@ struct model {
     struct ref_problem *problem;
 };
 
-/* From the descriptor alone, with e3nn's default normalisation. False, with a line on stderr, if the
- * descriptor's coefficients are not the reference's (a spec with another normalisation, or a wrong one). */
-bool model_make(struct model *, const cgtp_product *);
+/* Of the folder's file, or, without one (NULL), from the descriptor alone, with e3nn's default normalisation (driver_problem).
+ * False, with a line on stderr, if the descriptor's coefficients are not the reference's (a spec with another
+ * normalisation, or a wrong one). */
+bool model_make(struct model *, const cgtp_product *, const char *folder);
 void model_free(struct model *);
 
-/* The reference's kernel whose outputs the kernel's are (all or some of), by their names. */
-bool model_kernel(const cgtp_kernel *, struct ref_kernel *);
+/* The reference's kernel: the problem's own of that name, or the known one whose outputs the kernel's are (all or some of),
+ * by their names. */
+bool model_kernel(const struct ref_problem *, const cgtp_kernel *, struct ref_kernel *);
 
 /* The kernel's inputs by position in the order of the reference's arguments; NULL where the kernel has none.
  */

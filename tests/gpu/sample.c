@@ -182,7 +182,7 @@ bool sample_check(const struct model *m, const struct launch *l, struct sample_r
 {
     struct ref_kernel ref;
     *result = (struct sample_result){0};
-    if (!model_kernel(l->kernel, &ref)) {
+    if (!model_kernel(m->problem, l->kernel, &ref)) {
         fprintf(stderr, "%s: the reference has no kernel with these outputs\n", l->kernel->name);
         return false;
     }

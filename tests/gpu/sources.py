@@ -2,15 +2,17 @@
 """Generates the products that the GPU tests and benchmarks use, and the table that lists them (table.h).
 
 Usage: sources.py [--generator=FILE] [--backend=cuda] [--out=build/gpu] [--commit=TEXT] [--variants=DIR]
-                  [--product=REGEX] SET..
+                  [--product=REGEX] [--random=FIRST:COUNT] SET..
 
 Of each set the products whose names match, or all.
 
 SET: golden (tests/golden), narrow (published layers with fewer channels), quick_golden, quick_narrow and
 sanitize (a few of them), bench_quick, bench_main, bench_large (what is timed), bench_sweep, bench_sweep_large (golden
-cases with more channels, sweep.py), variants (every *.yaml in the folders given, under their own names). Each set is a folder OUT/SET of sources with table.c and shard_N.c. Specs are tests/golden's and specs/'s (one of
-tests/simt/specs), changed as the lists below say; they are kept in OUT/SET/specs. Files that stay the same
-keep their times.
+cases with more channels, sweep.py), regress (tests/regress), random (COUNT random products from number FIRST on,
+tests/random_spec.py), variants (every *.yaml in the folders given, under their own names). Each set is a folder OUT/SET of
+sources with table.c and shard_N.c. Specs are tests/golden's and specs/'s (one of tests/simt/specs), changed as the lists
+below say; they are kept in OUT/SET/specs, those of regress and random with what the reference reads, their problems. Files
+that stay the same keep their times.
 """
 import glob
 import json
@@ -20,6 +22,9 @@ import subprocess
 import sys
 
 import sweep
+
+sys.path.insert(1, "tests")
+import random_spec  # noqa: E402
 
 GOLDEN = "tests/golden"
 ALL_KERNELS = "[forward, backward, double_backward, triple_backward, jvp, backward_jvp, double_backward_jvp]"
@@ -34,7 +39,7 @@ QUICK = re.compile(r"g_(mixed_modes|mace_large_c(4|40)_graph|mace_large_c32|nequ
                    r"mode_\w+_shared|triple_(mixed|mixed_shared)|random_[0-3]|diffdock_l1_graph)$")
 
 SETS = ("golden", "narrow", "quick_golden", "quick_narrow", "sanitize", "bench_quick", "bench_main", "bench_large",
-        "bench_sweep", "bench_sweep_large", "variants")
+        "bench_sweep", "bench_sweep_large", "regress", "random", "variants")
 SHARDS = 8  # programs that share a set's products, to be run at once
 
 GRAPH = {"index": "{x: sender, z: receiver}"}
@@ -222,8 +227,8 @@ PRECISIONS = {"f32": "float32", "f64": "float64", "bf16": "bfloat16", "f16": "fl
 
 
 class Product:
-    def __init__(self, name, text, large=False, scaled=False):
-        self.name, self.large, self.scaled = name, large, scaled
+    def __init__(self, name, text, large=False, scaled=False, problem=None):
+        self.name, self.large, self.scaled, self.problem = name, large, scaled, problem
         self.text = with_keys(text, {"name": name})
         found = re.search(r"^reduction:\s*(\w+)", self.text, re.M)
         self.deterministic = not found or found.group(1) == "deterministic"
@@ -293,7 +298,25 @@ def swept(large):
         yield Product(name, with_keys(text, {"kernels": THREE, "precision": "float32"}), scaled=True)
 
 
-def products(which, folders):
+def regress():
+    for path in sorted(glob.glob("tests/regress/*.yaml")):
+        text = read(path)
+        yield Product(name_of(text), text, problem=read(path[:-len("yaml")] + "problem"))
+
+
+def drawn(numbers):
+    first, count = map(int, numbers.split(":"))
+    for seed in range(first, first + count):
+        p = random_spec.draw(seed)
+        text = random_spec.yaml(p, f"random_{seed}")
+        yield Product(name_of(text), text, problem=random_spec.problem(p))
+
+
+def name_of(text):
+    return re.search(r"^name:\s*(\w+)", text, re.M).group(1)
+
+
+def products(which, folders, numbers):
     if which in ("golden", "quick_golden"):
         return list(golden(which == "quick_golden"))
     if which in ("narrow", "quick_narrow", "sanitize"):
@@ -302,11 +325,15 @@ def products(which, folders):
         return list(swept(which == "bench_sweep_large"))
     if which.startswith("bench_"):
         return list(bench(which[len("bench_"):]))
+    if which == "regress":
+        return list(regress())
+    if which == "random":
+        return list(drawn(numbers))
     found = []
     for folder in folders:
         for path in sorted(glob.glob(f"{folder}/*.yaml")):
             text = read(path)
-            found.append(Product(re.search(r"^name:\s*(\w+)", text, re.M).group(1), text))
+            found.append(Product(name_of(text), text))
     return found
 
 
@@ -356,11 +383,15 @@ def generate(which, found, options):
     os.makedirs(f"{out}/specs", exist_ok=True)
     if len({p.name for p in found}) != len(found):
         sys.exit(f"sources.py: {which}: two specs have one name")
-    specs = []
+    specs, problems = [], []
     for p in found:
         specs.append(f"{out}/specs/{p.name}.yaml")
         write(specs[-1], p.text)
-    call = [options["generator"], f"--backend={options['backend']}", "-o", out]
+        if p.problem:
+            problems.append(f"{out}/specs/{p.name}.problem")
+            write(problems[-1], p.problem)
+    quiet = ["-Wno-all"] if problems else []  # they are what they are
+    call = [options["generator"], f"--backend={options['backend']}", *quiet, "-o", out]
     made = subprocess.run([*call, "--print=json", *specs], stdout=subprocess.PIPE, text=True)
     if made.returncode:
         sys.exit(f"sources.py: {options['generator']} failed on {out}/specs ({made.returncode})")
@@ -373,14 +404,15 @@ def generate(which, found, options):
     for path in glob.glob(f"{out}/*.c") + glob.glob(f"{out}/*.cu") + glob.glob(f"{out}/*.h"):
         if os.path.basename(path) not in keep:
             os.remove(path)
-    for path in glob.glob(f"{out}/specs/*.yaml"):
-        if path not in specs:
+    for path in glob.glob(f"{out}/specs/*"):
+        if path not in specs and path not in problems:
             os.remove(path)
     print(f"{out}: {len(found)} products, {len(keep)} files")
 
 
 def main(arguments):
-    options = {"generator": "build/cgtpgen", "backend": "cuda", "out": "build/gpu", "commit": "unknown", "product": ""}
+    options = {"generator": "build/cgtpgen", "backend": "cuda", "out": "build/gpu", "commit": "unknown", "product": "",
+               "random": "0:100"}
     folders, sets = [], []
     for argument in arguments:
         match = re.fullmatch(r"--(\w+)=(.*)", argument)
@@ -393,7 +425,7 @@ def main(arguments):
         else:
             sys.exit(__doc__.strip())
     for which in sets:
-        found = [p for p in products(which, folders) if re.search(options["product"], p.name)]
+        found = [p for p in products(which, folders, options["random"]) if re.search(options["product"], p.name)]
         if not found:
             sys.exit(f"sources.py: {which}: no specs")
         generate(which, found, options)
