@@ -1,5 +1,6 @@
 #!/bin/sh
-# compile.sh COMPILER FLAG... -- FILE.c... - compiles each FILE.c, or FILE.cu, to FILE.o.
+# compile.sh COMPILER FLAG... -- FILE.c... - compiles each FILE.c, or FILE.cu, to FILE.o; with -fsyntax-only it says what
+# it warns of.
 #
 # Clang takes longer to start than to compile most of what is generated. The compiler proper, which clang calls for
 # each file and shows with -###, takes several: so it starts once for many. Where clang shows something else, and
@@ -22,7 +23,8 @@ if [ ! -e "$kept" ]; then
     mkdir -p "${kept%/*}"
     # shellcheck disable=SC2086
     $command -c -o FILE.o "$1" '-###' 2>&1 | sed -n \
-        's/^ \("[^ ]*clang[^ ]*" "-cc1" .*\) "-main-file-name" "[^"]*"\(.*\) "-o" "FILE\.o" \("-x" "c[+]*"\) "[^"]*"$/\1\2 \3/p' |
+        's/ "-o" "FILE\.o"//
+         s/^ \("[^ ]*clang[^ ]*" "-cc1" .*\) "-main-file-name" "[^"]*"\(.*\) \("-x" "c[+]*"\) "[^"]*"$/\1\2 \3/p' |
         sed 's/ "-disable-free"//' > "$kept.$$" # the memory of one file serves the next
     mv "$kept.$$" "$kept"
 fi

@@ -18,6 +18,7 @@ import sys
 BUILD = os.environ.get("BUILD", "build")
 GENERATOR = os.environ.get("CGTPGEN", BUILD + "/cgtpgen")
 CC = os.environ.get("CC", "gcc")
+QUICK = shutil.which("tcc") or shutil.which("clang") or CC  # what takes least time to compile
 FOLDER = pathlib.Path(BUILD) / "products" / "mutation"
 SPECS = sorted(pathlib.Path("tests/mutation").glob("*.yaml"))
 SAMPLE = 96
@@ -71,7 +72,7 @@ def build():
 
 
 def compiled(texts):
-    """Compiles the texts, all at once where there is clang, and gives back their objects; None where a text is none or does
+    """Compiles the texts and gives back their objects; None where a text is none or does
     not compile."""
     folder, files = FOLDER / "mutant_objects", {}
     folder.mkdir(exist_ok=True)
@@ -80,8 +81,7 @@ def compiled(texts):
             files[number] = folder / ("mutant_%d.c" % number)
             files[number].write_text(text)
             files[number].with_suffix(".o").unlink(missing_ok=True)
-    if shutil.which("clang"):
-        run(["tests/compile.sh", "clang", *FLAGS, "--", *files.values()])
+    run(["tests/compile.sh", QUICK, *FLAGS, "--", *files.values()])
     objects = dict.fromkeys(range(len(texts)))
     for number, path in files.items():
         there = path.with_suffix(".o")

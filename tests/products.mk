@@ -17,6 +17,8 @@ FLAGS ?= -O1
 WERROR ?= -Werror
 STANDARD := -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic $(WERROR)
 COMPILE = $(CC) $(STANDARD) $(FLAGS) -Iruntime -I$(DIR)
+# What tcc has compiled clang reads, for its warnings, and gcc links, which is to be told that no code is on the stack.
+LINKER := $(CC:tcc=gcc -z noexecstack)
 
 LOCAL := $(addprefix $(DIR)/specs/,$(notdir $(SPECS)))
 CHECKS := check_main check check_golden check_sizes check_paths check_calls check_laws driver memory_host \
@@ -36,12 +38,14 @@ else
 SOURCES := $(shell $(CGTPGEN) --backend=c -Wno-all --list -o $(DIR) $(LOCAL) | grep '\.c$$')
 SYMBOLS := $(shell sed -n 's/^name: *//p' $(LOCAL))
 $(DIR)/check: $(DIR)/compiled $(LINKED)
-	@$(CC) $(FLAGS) $(LDFLAGS) -o $@ $(SOURCES:.c=.o) $(DIR)/products.o $(LINKED) -lm
+	@$(LINKER) $(FLAGS) $(LDFLAGS) -o $@ $(SOURCES:.c=.o) $(DIR)/products.o $(LINKED) -lm
 
 # All that changed since the last time, at once.
+CHANGED = $(filter %.c,$(if $(filter-out %.c,$?),$^,$?))
 $(DIR)/compiled: $(SOURCES) $(DIR)/products.c $(DIR)/flags runtime/cgtp.h runtime/cgtp_c.h runtime/cgtp_call.h runtime/cgtp_types.h \
-    tests/products.mk tests/compile.sh
-	@tests/compile.sh $(COMPILE) -- $(filter %.c,$(if $(filter-out %.c,$?),$^,$?))
+    tests/products.mk tests/compile.sh tests/warnings.sh
+	@tests/compile.sh $(COMPILE) -- $(CHANGED)
+	@$(if $(filter tcc,$(CC)),tests/warnings.sh $(DIR) $(STANDARD) -- $(CHANGED))
 	@touch $@
 endif
 
