@@ -16,7 +16,8 @@ layouts='g_mace_large_c32_graph g_mace_large_c32 g_mode_uvu_0 g_mode_uvuv_0 g_mo
 batches=
 for name in 128 double mixed phases plain; do batches="$batches tests/simt/specs/batch_$name.yaml"; done
 tiled='tests/simt/specs/tiled_wide.yaml tests/simt/specs/tiled_modes.yaml'
-gemm='tests/simt/specs/gemm_wide.yaml tests/simt/specs/gemm_pairs.yaml tests/simt/specs/gemm_large.yaml'
+gemm='tests/simt/specs/gemm_wide.yaml tests/simt/specs/gemm_pairs.yaml tests/simt/specs/gemm_tied.yaml'
+gemm="$gemm tests/simt/specs/gemm_large.yaml"
 paired_graphs='tests/simt/specs/paired_nodes.yaml tests/simt/specs/paired_pairs.yaml'
 paired="$paired_graphs tests/simt/specs/paired_mixed.yaml tests/simt/specs/paired_direct.yaml"
 staged='tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_mixed.yaml tests/simt/specs/staged_shared.yaml'
@@ -59,7 +60,8 @@ if [ "$TEST_ALL" ]; then
     check_kernels tiled cat "$tiled" sizes paths calls
     check_kernels tiled_double_layouts "$irmul $double" "$tiled" sizes paths
     check_kernels gemm cat "$gemm" sizes paths calls
-    check_kernels gemm_layouts "$irmul $three" 'tests/simt/specs/gemm_wide.yaml tests/simt/specs/gemm_pairs.yaml' sizes paths
+    check_kernels gemm_layouts "$irmul $three" 'tests/simt/specs/gemm_wide.yaml tests/simt/specs/gemm_pairs.yaml tests/simt/specs/gemm_tied.yaml' \
+        sizes paths
     check_kernels paired cat "$paired" sizes paths calls
     check_kernels paired_direct_any "$irmul $double $any" tests/simt/specs/paired_direct.yaml sizes
     check_kernels paired_double_atomic "sed $double $atomic $pair" "$paired_graphs" sizes paths
@@ -142,13 +144,14 @@ else
         tests/simt/specs/staged_parts_graph.yaml sizes paths
     check_kernels sample_tiled "sed -e 's/^kernels: .*/kernels: [backward, double_backward]/'" "$tiled" sizes paths
     check_kernels sample_tiled_double_layouts "$irmulyz $double -e 's/^kernels: .*/kernels: [forward, backward]/'" "$tiled" sizes
-    check_kernels sample_gemm "sed $three" 'tests/simt/specs/gemm_wide.yaml tests/simt/specs/gemm_pairs.yaml' sizes paths calls
+    check_kernels sample_gemm "sed $three" \
+        'tests/simt/specs/gemm_wide.yaml tests/simt/specs/gemm_pairs.yaml tests/simt/specs/gemm_tied.yaml' sizes paths calls
     check_kernels sample_gemm_double_layouts "$irmulyz $double -e 's/^kernels: .*/kernels: [backward]/'" \
-        'tests/simt/specs/gemm_wide.yaml tests/simt/specs/gemm_pairs.yaml' sizes
+        'tests/simt/specs/gemm_wide.yaml tests/simt/specs/gemm_pairs.yaml tests/simt/specs/gemm_tied.yaml' sizes
     # e3nn's cases of few channels, none of which fill a block
     check_kernels sample_gemm_golden "sed $three -e '\$atune: {sm_90: {evaluation: gemm}}'" \
         'tests/golden/g_mode_uvw_shared.yaml tests/golden/g_mode_ultvw_shared.yaml
-         tests/golden/g_class_fully_connected_shared.yaml' \
+         tests/golden/g_mode_uuw_shared.yaml tests/golden/g_class_fully_connected_shared.yaml' \
         problems=tests/golden golden paths
     check_kernels sample_gemm_large "sed -e 's/^kernels: .*/kernels: [backward]/'" tests/simt/specs/gemm_large.yaml sizes
     check_kernels sample_paired "sed $three" "$paired_graphs" sizes paths calls

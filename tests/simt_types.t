@@ -8,7 +8,7 @@
 from=tests/simt/specs
 three="-e 's/^kernels: .*/kernels: [forward, backward, double_backward]/'"
 if [ "$TEST_ALL" ]; then
-    all=$(echo $from/conv_*.yaml $from/batch_*.yaml $from/paired_*.yaml $from/staged_[gmsp]*.yaml $from/tiled_*.yaml $from/gemm_[wp]*.yaml)
+    all=$(echo $from/conv_*.yaml $from/batch_*.yaml $from/paired_*.yaml $from/staged_[gmsp]*.yaml $from/tiled_*.yaml $from/gemm_[wpt]*.yaml)
     all=$(echo "$all" | sed 's/[^ ]*\(compensated\|outputs\).yaml//g')
     for types in "$bfloat16" "$float16" "$device" "$mixed" "$sum64"; do
         name=$(echo "$types" | sed 's/.*&_\([a-z0-9]*\).*/\1/')

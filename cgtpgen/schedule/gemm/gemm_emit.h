@@ -37,8 +37,11 @@ void gemm_comment(const struct gemm_path *);
 /* "for (int a = 0; a < 4; a++) {", or "{" where y has one channel; from: the first, NULL: of all. */
 void gemm_begin_channels(const struct gemm_path *, const char *from);
 
-/* Declares and reads the inputs of A that the recipe reads, of both items of the lane; from: the expression
- * of item i's number in the tile. */
+/* Are numbers in the role of the lane's channels: those of B, and of A where channels of both are tied? */
+bool gemm_has_channels(const struct gemm_path *, enum role);
+
+/* Declares and reads the inputs of A that the recipe reads, of both items of the lane, where these are of all
+ * channels of B; from: the expression of item i's number in the tile. */
 void gemm_take_items(const struct gemm_path *, const struct recipe *, const char *from);
 
 /* Calls the path's function. */

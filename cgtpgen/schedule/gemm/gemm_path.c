@@ -20,6 +20,8 @@ static const char *argument(const struct device_path *f, int operand)
     const bool input = operand < r->inputs;
     const enum role role = input ? r->input[operand].role : r->output[operand - r->inputs].role;
     const char *name = input ? r->input[operand].name : r->output[operand - r->inputs].name;
+    if (role == ROLE_A && q->e->elementwise)
+        return arena_printf(a, "%s%s", name, input ? q->channel : "u");
     if (role == ROLE_A)
         return arena_printf(a, "%s%s[%s]", name, input ? "i" : "sum", q->item);
     if (role == ROLE_B)
@@ -68,6 +70,11 @@ void gemm_call(const struct gemm_path *q, bool tensor)
 
 /* ---- operands ---- */
 
+bool gemm_has_channels(const struct gemm_path *q, enum role role)
+{
+    return role == ROLE_B || (role == ROLE_A && q->e->elementwise);
+}
+
 void gemm_begin_channels(const struct gemm_path *q, const char *from)
 {
     const int channels = path_channels_a(q->e);
@@ -83,7 +90,7 @@ void gemm_begin_channels(const struct gemm_path *q, const char *from)
 
 void gemm_take_items(const struct gemm_path *q, const struct recipe *r, const char *from)
 {
-    for (int i = 0; i < r->inputs; i++) {
+    for (int i = 0; i < r->inputs && !q->e->elementwise; i++) {
         if (r->input[i].role != ROLE_A || !recipe_reads(r, i))
             continue;
         const struct operand *y = source_input(q->c->w, r->input[i].source);

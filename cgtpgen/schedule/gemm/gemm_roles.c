@@ -62,7 +62,7 @@ const char *gemm_refuses(const struct target *target, const struct demand *d)
 
 static bool connects(const struct path_plan *e)
 {
-    return e->contracted && e->path->weighted && e->g == SLOT_G && !e->elementwise;
+    return e->contracted && e->path->weighted && e->g == SLOT_G;
 }
 
 const struct plan *gemm_roles(const struct plan *plan)
@@ -79,8 +79,6 @@ const char *gemm_refuses_path(const struct target *target, const struct demand *
     const struct path_plan *e = &d->plan->path[p->number];
     if (!e->contracted || e->g != SLOT_G || !p->weighted)
         return "no weights that connect channels";
-    if (e->elementwise)
-        return "channels of x and y are tied";
     if (e->pairs)
         return gemm_roles(d->plan)->sums_x ? NULL : "pairs of channels beside products of all";
     return e->b != SLOT_X ? "more channels of y than of x" : NULL;

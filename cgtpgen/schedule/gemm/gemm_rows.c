@@ -64,13 +64,13 @@ static void take_pair(const struct gemm_path *q, const char *name, const struct 
          all ? "" : arena_printf(c->w->arena, ", %s - (%s)", count, channel));
 }
 
-/* The inputs of slot B that the recipe reads. */
+/* The inputs that the recipe reads of channels. */
 static void take_channels(const struct gemm_path *q, const struct recipe *r, const char *item,
                           const char *channel, bool all)
 {
     const char *count = arena_printf(q->c->w->arena, "%d", path_channels_b(q->e));
     for (int i = 0; i < r->inputs; i++)
-        if (r->input[i].role == ROLE_B && recipe_reads(r, i))
+        if (gemm_has_channels(q, r->input[i].role) && recipe_reads(r, i))
             take_pair(q, r->input[i].name, source_input(q->c->w, r->input[i].source), item, channel, all,
                       count);
 }
@@ -276,6 +276,30 @@ static void emit_p(const struct gemm_path *q, const struct gemm_span *s)
     }
 }
 
+/* The warp's row of an item for sums of slot A. */
+static const char *own_row(const struct gemm_path *q, const struct recipe_output *o, const char *item)
+{
+    struct gemm_writer *c = q->c;
+    const struct operand *y = kernel_output(c->d->kernel, o->source);
+    const char *row =
+        arena_printf(c->w->arena, "own.out.%s[%s][%s]", y->symbol, c->r->members > 1 ? "member" : "0", item);
+    return path_address(c->w->arena, q->e, ROLE_A, row, operand_block_of(y, q->path));
+}
+
+/* Adds what a lane has of slot A for one of its channels, where that is there, to the item's row. */
+static void add_channel(const struct gemm_path *q, const struct recipe_output *o, const char *channel,
+                        bool all)
+{
+    struct gemm_writer *c = q->c;
+    const struct operand_block *b = operand_block_of(kernel_output(c->d->kernel, o->source), q->path);
+    if (!all)
+        line(c->o, "if (%s + j < %d)", channel, path_channels_b(q->e));
+    line(c->o, "CGTP_UNROLL");
+    line(c->o, "for (int k = 0; k < %d; k++)", q->e->matrix->depth);
+    line(c->o, "(%s)[(%s + j) * %d + k * %d] += %su[k];", own_row(q, o, "cgtp_gemm_row(i)"), channel,
+         (int)b->channel, (int)b->component, o->name);
+}
+
 /* What comes of P, for each of the lane's items and channels: two channels i of one item. */
 static void emit_of_p(const struct gemm_path *q, const struct gemm_span *s)
 {
@@ -293,7 +317,13 @@ static void emit_of_p(const struct gemm_path *q, const struct gemm_span *s)
         line(c->o, "CGTP_UNROLL for (int k = 0; k < %d; k++)", q->d);
         line(c->o, "p%du[k] = p%d[k][i / 2][i %% 2 * 2 + j];", j, j);
     }
+    for (int o = 0; o < q->v->product->outputs && q->e->elementwise; o++)
+        if (q->v->product->output[o].role == ROLE_A)
+            line(c->o, "real %su[%d] = {};", q->v->product->output[o].name, q->e->matrix->depth);
     gemm_call(q, false);
+    for (int o = 0; o < q->v->product->outputs && q->e->elementwise; o++)
+        if (q->v->product->output[o].role == ROLE_A)
+            add_channel(q, &q->v->product->output[o], channel, all);
     line(c->o, "}");
     line(c->o, "}");
 }
@@ -307,19 +337,17 @@ static void emit_back(struct gemm_writer *c, const struct gemm_span *s, int path
     gemm_begin_channels(&q, q.e->below ? "1" : NULL);
     emit_p(&q, s);
     gemm_take_items(&q, q.v->product, "cgtp_gemm_row(i)");
-    for (int o = 0; o < q.v->product->outputs; o++)
+    for (int o = 0; o < q.v->product->outputs && !q.e->elementwise; o++)
         if (q.v->product->output[o].role == ROLE_A)
             line(c->o, "real %ssum[2][%d] = {};", q.v->product->output[o].name, q.e->matrix->depth);
     emit_of_p(&q, s);
-    for (int o = 0; o < q.v->product->outputs; o++) {
+    for (int o = 0; o < q.v->product->outputs && !q.e->elementwise; o++) {
         if (q.v->product->output[o].role != ROLE_A)
             continue;
         const struct operand *y = kernel_output(c->d->kernel, q.v->product->output[o].source);
-        const struct operand_block *b = operand_block_of(y, q.path);
-        const char *row =
-            arena_printf(c->w->arena, "own.out.%s[%s][0]", y->symbol, c->r->members > 1 ? "member" : "0");
-        line(c->o, "cgtp_add_of_items<%d, %d>(%s, %ssum);", gemm_pitch(y->dim), (int)b->component,
-             path_address(c->w->arena, q.e, ROLE_A, row, b), y->symbol);
+        line(c->o, "cgtp_add_of_items<%d, %d>(%s, %ssum);", gemm_pitch(y->dim),
+             (int)operand_block_of(y, q.path)->component, own_row(&q, &q.v->product->output[o], "0"),
+             y->symbol);
     }
     line(c->o, "}");
 }

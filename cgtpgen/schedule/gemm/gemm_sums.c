@@ -13,18 +13,18 @@ static void emit_part(const struct gemm_path *q, const struct gemm_sum *s)
         line(o, "const int a = number / %d %% %d;", s->chunks, y);
 }
 
-/* Declares and reads the inputs of slot B that the recipe reads, for `item` and `channel`; all: there is one
- * for every lane. */
+/* Declares and reads the inputs that the recipe reads of channels, for `item` and `channel`; all: there is
+ * one for every lane. */
 static void take_channel(const struct gemm_path *q, const struct recipe *r, const char *item,
                          const char *channel, bool all)
 {
     for (int i = 0; i < r->inputs; i++) {
-        if (r->input[i].role != ROLE_B || !recipe_reads(r, i))
+        if (!gemm_has_channels(q, r->input[i].role) || !recipe_reads(r, i))
             continue;
         const struct operand *x = source_input(q->c->w, r->input[i].source);
         const struct operand_block *b = operand_block_of(x, q->path);
         const char *row = arena_printf(q->c->w->arena, "rows.%s[%s]", x->symbol, item);
-        line(q->c->o, "real %su[%d];", r->input[i].name, q->e->matrix->rows);
+        line(q->c->o, "real %su[%d];", r->input[i].name, b->components);
         line(q->c->o, "cgtp_take<%d>(%su, %s + (%s) * %d%s);", (int)b->component, r->input[i].name,
              plus_offset(q->c->w->arena, row, b->offset), channel, (int)b->channel,
              all ? "" : arena_printf(q->c->w->arena, ", %s < %d", channel, path_channels_b(q->e)));

@@ -53,12 +53,12 @@ static struct arranged *find_arranged(struct gemm_writer *c, int *n)
 
 static const char *weights_type(struct gemm_writer *c, const struct path *path)
 {
-    const bool below = c->d->plan->path[path->number].below;
+    const struct path_plan *e = &c->d->plan->path[path->number];
     return arena_printf(c->w->arena, "%s<%d, %s, %s, %d, %d, %d, %d>",
-                        below ? "cgtp_weights_below" : "cgtp_weights", gemm_words(c->r),
+                        e->below ? "cgtp_weights_below" : "cgtp_weights", gemm_words(c->r),
                         gemm_is_turned(c->r) ? "true" : "false",
-                        path->mul_z % 4 == 0 && path->weight_offset % 4 == 0 ? "true" : "false", path->mul_y,
-                        path->mul_x, path->mul_z, c->r->blocks[path->number]);
+                        path->mul_z % 4 == 0 && path->weight_offset % 4 == 0 ? "true" : "false",
+                        path_channels_a(e), path->mul_x, path->mul_z, c->r->blocks[path->number]);
 }
 
 static const char *arranged_to(struct gemm_writer *c, const struct arranged *q)
