@@ -16,7 +16,7 @@ if [ "$TEST_ALL" ]; then
     done
     check_kernels types_golden "$bfloat16" "$(echo $(ls tests/golden/*.yaml | grep -v sugar))" problems=tests/golden golden
 else
-    check_kernels types_bf16 "$bfloat16 $three" "$from/conv_32.yaml $from/conv_sums.yaml $from/conv_mixed.yaml \
+    check_kernels types_bf16 "$bfloat16 $three" "$from/conv_32.yaml $from/conv_128.yaml $from/conv_sums.yaml $from/conv_mixed.yaml \
         $from/batch_plain.yaml $from/batch_128.yaml" sizes calls
     check_kernels types_any "$bfloat16 $three -e 's/^kernels: /edges: any\nkernels: /'" $from/conv_32.yaml sizes paths
     check_kernels types_f16 "$float16 -e 's/^kernels: .*/kernels: [backward]/'" "$from/paired_nodes.yaml \

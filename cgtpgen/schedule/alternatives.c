@@ -24,7 +24,7 @@ static const struct {
     enum knob knob;
     int value[VALUES]; /* 0: no more */
 } trial_table[] = {
-    {KNOB_CHANNELS, {1, 2}},
+    {KNOB_CHANNELS, {1, 2, 4}},
     {KNOB_STAGES, {2, 3, 4, 6}},
     {KNOB_WARPS, {8, 12, 16}},
     {KNOB_PATHS, {1, 2, 3, 4, 6, 8}},

@@ -16,10 +16,10 @@ const char *const knob_name[KNOB_COUNT] = {
 
 /* What docs/spec.md says of them. */
 static const struct knob_range cuda_knobs[] = {
-    {KNOB_CHANNELS, 1, 2, 1},    {KNOB_STAGES, 2, 8, 1},     {KNOB_WARPS, 8, 16, 4},
-    {KNOB_PATHS, 1, 1 << 16, 1}, {KNOB_PASSES, 1, 2, 1},     {KNOB_PHASES, 1, 64, 1},
-    {KNOB_PARTS, 1, 64, 1},      {KNOB_CODE, 1, 1 << 10, 1}, {KNOB_SHARE, 1, 3, 1},
-    {KNOB_TABLE, 1, 2, 1},       {KNOB_TOGETHER, 1, 2, 1},   {KNOB_KEEP, 1, 2, 1},
+    {KNOB_CHANNELS, 1, 4, DOUBLES}, {KNOB_STAGES, 2, 8, 1},     {KNOB_WARPS, 8, 16, 4},
+    {KNOB_PATHS, 1, 1 << 16, 1},    {KNOB_PASSES, 1, 2, 1},     {KNOB_PHASES, 1, 64, 1},
+    {KNOB_PARTS, 1, 64, 1},         {KNOB_CODE, 1, 1 << 10, 1}, {KNOB_SHARE, 1, 3, 1},
+    {KNOB_TABLE, 1, 2, 1},          {KNOB_TOGETHER, 1, 2, 1},   {KNOB_KEEP, 1, 2, 1},
     {KNOB_EVALUATION, 0, 0, 0},
 };
 
@@ -73,8 +73,12 @@ const char **device_names(struct arena *a)
 
 bool knob_allows(const struct knob_range *range, long long value)
 {
-    return range->step && value >= range->least && value <= range->most &&
-           (value - range->least) % range->step == 0;
+    bool stands = range->step && value >= range->least && value <= range->most;
+    if (range->step != DOUBLES)
+        return stands && (value - range->least) % range->step == 0;
+    for (; stands && value > range->least; value /= 2)
+        stands = value % 2 == 0;
+    return stands;
 }
 
 int device_registers(const struct device *d, int warps)

@@ -31,7 +31,9 @@ enum knob {
 
 extern const char *const knob_name[KNOB_COUNT];
 
-/* A knob that a device takes: least, least + step, .., most; of step 0, a word: the name of an evaluation. */
+/* A knob that a device takes: least, least + step, .., most; of step DOUBLES, least, twice that, .., most; of
+ * step 0, a word: the name of an evaluation. */
+enum { DOUBLES = -1 };
 struct knob_range {
     enum knob knob;
     int least, most, step;

@@ -11,12 +11,13 @@ static const char *range_text(struct arena *a, const struct knob_range *range)
 {
     enum { LISTED = 3 };
     const char *word[LISTED];
-    int values = (range->most - range->least) / range->step + 1;
+    int values = 0;
+    for (int value = range->least; value <= range->most; value++)
+        if (knob_allows(range, value) && values++ < LISTED)
+            word[values - 1] = arena_printf(a, "%d", value);
     if (values > LISTED)
         return arena_printf(a, range->step == 1 ? "%d to %d" : "%d to %d in steps of %d", range->least,
                             range->most, range->step);
-    for (int i = 0; i < values; i++)
-        word[i] = arena_printf(a, "%d", range->least + i * range->step);
     return field_alternatives(a, word, values);
 }
 

@@ -424,11 +424,15 @@ static bool divides(const struct demand *d, int channels)
     return true;
 }
 
-/* Two channels per lane where slices of one are shorter than memory likes. */
+/* Two channels per lane where slices of one are shorter than memory likes; or as many as are asked for, where
+ * these divide channels and a lane's weights of a path are no more than 16 bytes. */
 static int choose_channels(const struct demand *d, const struct choice *c)
 {
-    const int most = c->channels ? c->channels : kernel_size(d->kernel) < 8 ? 2 : 1;
-    return divides(d, most) ? most : 1;
+    enum { LANES_BYTES = 16 };
+    int channels = c->channels ? c->channels : kernel_size(d->kernel) < 8 ? 2 : 1;
+    while (!divides(d, channels) || channels * kernel_size(d->kernel) > LANES_BYTES)
+        channels /= 2;
+    return channels;
 }
 
 /* ---- cost ---- */

@@ -187,6 +187,14 @@ static void choose_routes(struct schedule *s, const struct convolution *g)
     }
 }
 
+/* A lane's weights of a path are 16 bytes at most. */
+static int channels_asked(const struct schedule *s)
+{
+    enum { LANES_BYTES = 16 };
+    const int channels = knob_value(s, KNOB_CHANNELS), most = LANES_BYTES / kernel_size(s->demand->kernel);
+    return channels < most ? channels : most;
+}
+
 const char *conv_plan(struct arena *a, struct schedule *s)
 {
     const struct demand *d = s->demand;
@@ -195,9 +203,9 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     const struct kernel_form *k = d->kernel->form;
     struct convolution *g = NEW(a, struct convolution);
     const struct conv_choice c = {
-        knob_value(s, KNOB_CHANNELS), knob_value(s, KNOB_STAGES),   knob_value(s, KNOB_WARPS),
-        knob_value(s, KNOB_PATHS),    knob_value(s, KNOB_CODE),     knob_value(s, KNOB_SHARE),
-        knob_value(s, KNOB_TABLE),    knob_value(s, KNOB_TOGETHER), knob_value(s, KNOB_KEEP)};
+        channels_asked(s),         knob_value(s, KNOB_STAGES),   knob_value(s, KNOB_WARPS),
+        knob_value(s, KNOB_PATHS), knob_value(s, KNOB_CODE),     knob_value(s, KNOB_SHARE),
+        knob_value(s, KNOB_TABLE), knob_value(s, KNOB_TOGETHER), knob_value(s, KNOB_KEEP)};
     int shared = s->target->device->shared_bytes;
     g->demand = d;
     g->device = s->target->device;

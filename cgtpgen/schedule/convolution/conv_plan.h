@@ -31,8 +31,8 @@ enum { TILE_ROOM = 256, BLOCK_ROOM = 1024 };
 /* Warps of a block. */
 enum { CONV_WARPS = 4 };
 
-/* Neighbouring lanes of a warp. */
-enum { LANES = 32 };
+/* Neighbouring lanes of a warp; a lane has 1, 2 or 4 neighbouring channels. */
+enum { LANES = 32, CHANNEL_CHOICES = 3 };
 
 /* Paths computed together by a warp; all of the convolution's into a segment of z, where there is one. */
 struct path_set {
@@ -100,8 +100,8 @@ struct convolution {
     const struct matrix **matrix; /* scaled where the path has its segment of z for itself, and is alone */
     const struct code **code;     /* [paths]: of the demand's recipe by that matrix, or of several paths */
     int *first; /* [paths]: of those that a path is computed together with, and follows; mostly itself */
-    struct conv_codes codes[2];   /* for one channel of a lane, for two */
-    struct operations operations; /* per item, of that code */
+    struct conv_codes codes[CHANNEL_CHOICES]; /* for one channel of a lane, for two, for four */
+    struct operations operations;             /* per item, of that code */
     bool keeps_z;                 /* are inputs of slot z in shared memory? Otherwise they are in registers */
     int stages, warps;            /* of a ring; of a block */
     int blocks;                   /* a multiprocessor must hold */
@@ -168,6 +168,9 @@ static inline int conv_together(const struct convolution *g, int path)
 {
     return g->code[path]->matrices ? g->code[path]->matrices : 1;
 }
+
+/* Are there rows of 16 bits? */
+bool conv_has_shorts(const struct convolution *);
 
 /* Chooses whether functions and loops are shared, then path sets; returns the number of the occupancy. */
 void conv_choose_code(struct arena *, struct convolution *, const struct conv_choice *);

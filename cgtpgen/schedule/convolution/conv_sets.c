@@ -248,7 +248,8 @@ static void add_segment(struct division *d, struct path_set *s, const struct pat
     }
     if (larger.paths == s->paths)
         return;
-    larger.channels = larger.mul % (d->g->device->lanes * d->channels) ? 1 : d->channels;
+    for (larger.channels = d->channels; larger.mul % (d->g->device->lanes * larger.channels);)
+        larger.channels /= 2;
     measure(d->g, &d->seen, &larger);
     if (!fits(d, &larger) && s->paths)
         return;
@@ -335,6 +336,12 @@ static int point_registers(const struct convolution *g, int point)
 #define EACH_SET 0.02  /* that much more time with each set that has a loop of its own */
 #define KEEP_GAIN 0.97 /* of the time, from which on a receiver's rows are kept in shared memory */
 
+/* Has the set's ring two stages, as memory is not enough for more? */
+static bool has_two_stages(const struct convolution *g, const struct path_set *s, int point)
+{
+    return s->memory + s->stage_bytes > warp_memory(g->device, point);
+}
+
 /* Time of an edge in instructions of a warp at 8 warps a multiprocessor; fitted to measurements of the layers
  * of MACE and of NequIP on an H200, whose order it gives. Instructions and memory overlap in part. */
 static double time_of(const struct convolution *g, int point)
@@ -353,7 +360,7 @@ static double time_of(const struct convolution *g, int point)
         const double issue = g->shared ? 1 : g->device->occupancy[point].issue;
         instructions += (double)s->work * s->channel_blocks / issue;
         bytes += (double)s->bytes * s->channel_blocks * (short_slices ? slices : 1);
-        two_stages |= only_sums && s->memory + s->stage_bytes > warp_memory(g->device, point);
+        two_stages |= only_sums && has_two_stages(g, s, point);
     }
     /* where rings have two stages, only one edge's rows are under way while another's are worked on: measured
      * of kernels that have only sums of receivers, whose edges take little */
@@ -401,15 +408,40 @@ static void divide_as(struct arena *a, const struct plan *plan, struct convoluti
 }
 
 /* May the receiver's inputs of slot z be in shared memory? Where the planner decides, only beside sums that
- * take as many registers; not for more warps or two channels per lane, where nothing was gained, nor for
- * longer loops, as rings of two stages are left (table 5's double backward takes 3 % longer so at lmax 4). */
+ * take as many registers; not for more warps, where nothing was gained, nor for longer loops, as rings of two
+ * stages are left (table 5's double backward takes 3 % longer so at lmax 4); for two channels per lane only
+ * where rows have 16 bits (in float32 MACE's double backward takes 1.14 times as long, with 16 bits 0.95). */
 static bool may_keep(const struct convolution *g, const struct conv_choice *c, struct candidate q)
 {
     int in = demand_inputs_of(g->demand, SLOT_G), out = demand_outputs_of(g->demand, SLOT_G);
     if (c->keep && in)
         return q.keeps_z == (c->keep == 2);
-    return !q.keeps_z || (in && out && q.channels == 1 && q.point == g->device->occupancies - 1 &&
+    return !q.keeps_z || (in && out && q.channels <= (conv_has_shorts(g) ? 2 : 1) &&
+                          q.point == g->device->occupancies - 1 &&
                           (!g->shared || q.most_work <= g->device->loop_bytes / INSTRUCTION));
+}
+
+/* Then: are rings of three stages left, where lanes have several channels? */
+static bool has_room(const struct convolution *g, struct candidate q)
+{
+    bool room = true;
+    for (int i = 0; i < g->sets && q.keeps_z && q.channels > 1; i++)
+        room &= !has_two_stages(g, &g->set[i], q.point);
+    return room;
+}
+
+/* May lanes have so many channels? Where the planner decides, some paths' channels are a multiple (it would
+ * be the same again). Four only where rows have 16 bits, so that instructions and what they read of registers
+ * are what a kernel waits for, which is less for forms of y that four channels share; and where either sums
+ * of receivers or gradients of x take registers, not both. */
+static bool may_have(const struct convolution *g, const struct conv_choice *c, int channels)
+{
+    const struct problem *p = g->demand->plan->problem;
+    bool some = channels == 1;
+    for (int i = 0; i < p->paths && channels > 1; i++)
+        some |= g->demand->variant_of[i] >= 0 && p->path[i].mul_x % (channels * g->device->lanes) == 0;
+    return c->channels ? channels == c->channels
+                       : some && (channels <= 2 || (conv_has_shorts(g) && !(g->g_outputs && g->b_outputs)));
 }
 
 /* The fastest with such loops, of sets so divided. Two channels a lane halve the work for forms and sums over
@@ -419,21 +451,18 @@ static struct candidate fastest_of(struct arena *scratch, const struct plan *pla
 {
     int points = g->device->occupancies;
     struct candidate best = {points - 1, c->channels ? c->channels : 1, most_work, false, apart, 0};
-    bool pairs = false;
-    for (int i = 0; i < plan->problem->paths; i++)
-        pairs |= g->demand->variant_of[i] >= 0 && plan->problem->path[i].mul_x % (2 * g->device->lanes) == 0;
-    for (int choice = 0; choice < 4 * points; choice++) {
-        const bool keeps = choice >= 2 * points;
-        const int o = choice / 2 % points, v = choice % 2 + 1;
+    for (int choice = 0; choice < 2 * CHANNEL_CHOICES * points; choice++) {
+        const bool keeps = choice >= CHANNEL_CHOICES * points;
+        const int o = choice / CHANNEL_CHOICES % points, v = 1 << choice % CHANNEL_CHOICES;
         struct candidate q = {o, v, most_work, keeps, apart, 0};
-        if (c->channels ? c->channels != v : v == 2 && !pairs) /* the same again */
-            continue;
-        if ((c->warps && g->device->occupancy[o].warps != c->warps) || !may_keep(g, c, q))
+        if (!may_have(g, c, v) || (c->warps && g->device->occupancy[o].warps != c->warps) ||
+            !may_keep(g, c, q))
             continue;
         divide_as(scratch, plan, g, c, q);
         q.time = time_of(g, o);
+        const bool room = c->keep || has_room(g, q);
         arena_empty(scratch);
-        if (best.time == 0 || q.time < (keeps && !best.keeps_z ? KEEP_GAIN : 1) * best.time)
+        if (room && (best.time == 0 || q.time < (keeps && !best.keeps_z ? KEEP_GAIN : 1) * best.time))
             best = q;
     }
     return best;

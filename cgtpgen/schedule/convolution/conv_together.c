@@ -70,8 +70,7 @@ static bool may_join(const struct convolution *g, int path, int with)
            p->y == q->y && p->l3 != q->l3;
 }
 
-/* Are there rows of 16 bits? */
-static bool has_shorts(const struct convolution *g)
+bool conv_has_shorts(const struct convolution *g)
 {
     bool shorts = false;
     for (int i = 0; i < g->demand->kernel->form->inputs; i++)
@@ -85,7 +84,7 @@ static bool has_shorts(const struct convolution *g)
 static bool reads_decide(const struct convolution *g, int channels)
 {
     return kernel_size(g->demand->kernel) == 4 && !g->a_outputs && !g->b_outputs &&
-           (channels > 1 || has_shorts(g));
+           (channels > 1 || conv_has_shorts(g));
 }
 
 static double cost_of(const struct convolution *g, const struct code *c, int channels)
@@ -155,7 +154,7 @@ static void join_all(struct arena *a, struct convolution *g, const struct conv_c
 
 void conv_take_codes(struct convolution *g, int channels)
 {
-    const struct conv_codes *codes = &g->codes[channels - 1];
+    const struct conv_codes *codes = &g->codes[channels / 2];
     g->matrix = codes->matrix;
     g->code = codes->code;
     g->first = codes->first;
@@ -165,23 +164,24 @@ void conv_find_together(struct arena *a, struct convolution *g, const struct con
 {
     const struct conv_codes alone = {g->matrix, g->code, g->first};
     const size_t n = (size_t)g->demand->plan->problem->paths + 1;
-    for (int channels = 1; channels <= 2; channels++) {
-        g->codes[channels - 1] = (struct conv_codes){arena_copy(a, alone.matrix, n * sizeof *alone.matrix),
-                                                     arena_copy(a, alone.code, n * sizeof *alone.code),
-                                                     arena_copy(a, alone.first, n * sizeof *alone.first)};
+    for (int choice = 0; choice < CHANNEL_CHOICES; choice++) {
+        const int channels = 1 << choice;
+        g->codes[choice] = (struct conv_codes){arena_copy(a, alone.matrix, n * sizeof *alone.matrix),
+                                               arena_copy(a, alone.code, n * sizeof *alone.code),
+                                               arena_copy(a, alone.first, n * sizeof *alone.first)};
         conv_take_codes(g, channels);
         const double apart = all_costs(g, channels);
         if (c->together != 1)
             join_all(a, g, c, channels);
         const bool flows = g->a_outputs || g->b_outputs;
-        const bool leaves_edges = g->edge_buffer && !g->g_outputs && !has_shorts(g);
+        const bool leaves_edges = g->edge_buffer && !g->g_outputs && !conv_has_shorts(g);
         const double worth = reads_decide(g, channels)            ? WORTH_READS
                              : kernel_size(g->demand->kernel) > 4 ? WORTH_DOUBLE
                              : leaves_edges                       ? WORTH_EDGES
                              : flows                              ? 1
                                                                   : WORTH;
         if (c->together != 2 && all_costs(g, channels) > worth * apart)
-            g->codes[channels - 1] = alone;
+            g->codes[choice] = alone;
     }
     conv_take_codes(g, 1);
 }
