@@ -25,28 +25,43 @@ template <typename To, typename From> CGTP_DEVICE To cgtp_converted(From x)
     return to;
 }
 
-/* Two numbers per thread and turn: of rows of an odd number of them, the last one by itself. */
-enum { CGTP_CONVERT_BLOCK = 256, CGTP_CONVERT_TURNS = 4 };
+template <typename To, typename From> CGTP_DEVICE cgtp_pair<To> cgtp_converted_pair(cgtp_pair<From> x)
+{
+    return {cgtp_converted<To>(x.low), cgtp_converted<To>(x.high)};
+}
+
+/* Numbers per thread and turn: 16 bytes at most, of either type. The last ones of rows that no whole turns are of, and
+ * rows that are not made of them, one by one. */
+template <typename From, typename To> CGTP_BOTH constexpr int cgtp_convert_wide(void)
+{
+    return sizeof(From) > 4 || sizeof(To) > 4 ? 2 : 4;
+}
+
+enum { CGTP_CONVERT_BLOCK = 256 };
 template <typename From, typename To>
 CGTP_KERNEL(CGTP_CONVERT_BLOCK, 4)
 cgtp_convert_kernel(const int64_t rows, const int64_t n, const From *from, const int64_t from_stride, To *to,
                     const int64_t to_stride)
 {
-    const int64_t first = cgtp_block() * (int64_t)CGTP_CONVERT_BLOCK + cgtp_thread(), turns = (n + 1) / 2;
-    const bool pairs = rows == 1 || n % 2 == 0; /* begin at even elements of both */
+    constexpr int wide = cgtp_convert_wide<From, To>();
+    const int64_t first = cgtp_block() * (int64_t)CGTP_CONVERT_BLOCK + cgtp_thread(), turns = (n + wide - 1) / wide;
+    const bool whole = rows == 1 || n % wide == 0; /* all rows begin where a turn may */
     cgtp_launch_next();
     cgtp_launch_wait();
     for (int64_t i = first; i < rows * turns; i += (int64_t)cgtp_blocks() * CGTP_CONVERT_BLOCK) {
-        const int64_t row = rows == 1 ? 0 : i / turns, at = 2 * (i - row * turns);
+        const int64_t row = rows == 1 ? 0 : i / turns, at = wide * (i - row * turns);
         const From *const r = from + row * from_stride + at;
         To *const s = to + row * to_stride + at;
-        if (pairs && at + 1 < n) {
-            const cgtp_pair<From> pair = cgtp_read_pair(r);
-            cgtp_write_pair(s, cgtp_pair<To>{cgtp_converted<To>(pair.low), cgtp_converted<To>(pair.high)});
+        if (!whole || at + wide > n) {
+            CGTP_LOOP
+            for (int j = 0; j < wide && at + j < n; j++)
+                s[j] = cgtp_converted<To>(r[j]);
+        } else if constexpr (wide == 4) {
+            const auto four = cgtp_read_pair((const cgtp_pair<From> *)r);
+            cgtp_write_pair((cgtp_pair<To> *)s, cgtp_pair<cgtp_pair<To>>{cgtp_converted_pair<To>(four.low),
+                                                                         cgtp_converted_pair<To>(four.high)});
         } else {
-            s[0] = cgtp_converted<To>(r[0]);
-            if (at + 1 < n)
-                s[1] = cgtp_converted<To>(r[1]);
+            cgtp_write_pair(s, cgtp_converted_pair<To>(cgtp_read_pair(r)));
         }
     }
 }
@@ -62,7 +77,7 @@ static inline cgtp_status cgtp_convert(int64_t rows, int64_t n, const From *from
         n *= rows;
         rows = 1;
     }
-    const int64_t each = 2 * CGTP_CONVERT_BLOCK * CGTP_CONVERT_TURNS, blocks = rows * n / each + 1;
+    const int64_t each = cgtp_convert_wide<From, To>() * CGTP_CONVERT_BLOCK, blocks = rows * n / each + 1;
     const int64_t fit = cgtp_multiprocessors() * (int64_t)8;
     return cgtp_launch_early(cgtp_convert_kernel<From, To>, blocks < fit ? blocks : fit, CGTP_CONVERT_BLOCK, 0, stream,
                              rows, n, from, from_stride, to, to_stride);

@@ -354,7 +354,7 @@ CGTP_DEVICE void cgtp_reduce_across_warps(Row row, const real *from, int items)
             if constexpr (how == CGTP_ADD)
                 cgtp_add(row(i) + j, sum);
             else
-                row(i)[j] = sum;
+                cgtp_leave(row(i) + j, sum);
         }
 }
 

@@ -9,7 +9,7 @@
 #define CGTP_VECTOR_H
 
 /* Of cgtp_cuda.h and the headers that stand on it: generated files say which version they are made for. */
-#define CGTP_DEVICE_ABI 22
+#define CGTP_DEVICE_ABI 23
 
 namespace
 {
@@ -50,6 +50,17 @@ CGTP_DEVICE int cgtp_pinned_lane(void)
 {
     const int lane = cgtp_reload_lane();
     return (int)((unsigned)cgtp_shuffle(lane, lane) % CGTP_LANES);
+}
+
+/* ---- a number in memory: those of 16 bits are rounded ---- */
+
+CGTP_DEVICE void cgtp_leave(real *global, real value)
+{
+    *global = value;
+}
+template <typename T> CGTP_DEVICE void cgtp_leave(T *global, real value)
+{
+    cgtp_round(global, value);
 }
 
 /* ---- sums over lanes ---- */
@@ -108,7 +119,7 @@ enum cgtp_how { CGTP_STORE, CGTP_ADD }; /* CGTP_ADD: atomically */
 
 /* Sums n values over the lanes and stores them at `to`, or adds them there. `value` has cgtp_sums_length(n)
  * elements and is used up. All lanes call. */
-template <int n, cgtp_how how> CGTP_DEVICE void cgtp_reduce_lanes(real *to, real *value)
+template <int n, cgtp_how how, typename T> CGTP_DEVICE void cgtp_reduce_lanes(T *to, real *value)
 {
     constexpr int here = n < CGTP_LANES ? n : CGTP_LANES, width = cgtp_sums_length(here);
     CGTP_UNROLL
@@ -120,7 +131,7 @@ template <int n, cgtp_how how> CGTP_DEVICE void cgtp_reduce_lanes(real *to, real
         if constexpr (how == CGTP_ADD)
             cgtp_add(to + index, value[0]);
         else
-            to[index] = value[0];
+            cgtp_leave(to + index, value[0]);
     }
     if constexpr (n > CGTP_LANES)
         cgtp_reduce_lanes<n - CGTP_LANES, how>(to + CGTP_LANES, value + CGTP_LANES);
@@ -257,14 +268,6 @@ template <typename T> CGTP_DEVICE void cgtp_leave16(T *global, const real *share
     cgtp_load<CGTP_WIDE>(r, shared);
     cgtp_store_stream<CGTP_WIDE>(global, r);
 }
-CGTP_DEVICE void cgtp_leave(real *global, real value)
-{
-    *global = value;
-}
-template <typename T> CGTP_DEVICE void cgtp_leave(T *global, real value)
-{
-    cgtp_round(global, value);
-}
 
 /* v neighbouring channels of d components, which are `step` elements apart: r[u * d + i] from / to
  * p[i * step + u]. */
@@ -296,7 +299,7 @@ template <int v, int d, typename T> CGTP_DEVICE void cgtp_store_components(T *p,
 /* As cgtp_reduce_lanes above, of as many values as four chunks of 16 bytes have, in half of its instructions. In `room`,
  * memory of the warp that nobody reads any more, a lane has a row of five chunks, so that neighbouring lanes meet no bank
  * twice. Eight lanes add up those of a chunk. */
-template <int n, cgtp_how how> CGTP_DEVICE void cgtp_reduce_lanes(real *to, const real *value, real *room)
+template <int n, cgtp_how how, typename T> CGTP_DEVICE void cgtp_reduce_lanes(T *to, const real *value, real *room)
 {
     constexpr int group = 8, row = n + CGTP_WIDE;
     static_assert(n == CGTP_LANES / group * CGTP_WIDE, "a group of lanes for each chunk");
@@ -321,7 +324,7 @@ template <int n, cgtp_how how> CGTP_DEVICE void cgtp_reduce_lanes(real *to, cons
         if constexpr (how == CGTP_ADD)
             cgtp_add(to + index, sum[0]);
         else
-            to[index] = sum[0];
+            cgtp_leave(to + index, sum[0]);
     }
 }
 

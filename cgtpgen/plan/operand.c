@@ -65,7 +65,7 @@ static bool is_complete(enum index_kind index, bool output, bool rounded)
 }
 
 const struct operand *operands_build(struct arena *a, const struct problem *p, const struct kernel_form *k,
-                                     unsigned stored, unsigned read, unsigned rounded)
+                                     struct row_access access)
 {
     struct operand *all = NEW_ARRAY(a, struct operand, k->inputs + k->outputs + 1);
     for (int i = 0; i < k->inputs + k->outputs; i++) {
@@ -73,15 +73,17 @@ const struct operand *operands_build(struct arena *a, const struct problem *p, c
         enum slot slot = output ? k->output[i - k->inputs].slot : k->input[i].slot;
         const char *symbol = output ? k->output[i - k->inputs].symbol : k->input[i].symbol;
         bool by_word = p->dim[slot] % 2 == 0 || !spec_is_strided(p->spec, slot);
-        bool own = (stored >> slot & 1 || (read >> slot & 1 && !output && by_word)) &&
-                   is_complete(p->spec->index[slot], output, rounded >> slot & 1);
+        bool rounded = access.rounded >> slot & 1;
+        bool own = (access.stored >> slot & 1 || (access.read >> slot & 1 && !output && by_word) ||
+                    (access.written >> slot & 1 && output)) &&
+                   is_complete(p->spec->index[slot], output, rounded);
         struct operand *o = &all[i];
         *o = (struct operand){.name = output ? k->output[i - k->inputs].name : k->input[i].name,
                               .symbol = symbol,
                               .slot = slot,
                               .index = p->spec->index[slot],
                               .storage = p->spec->storage[slot],
-                              .held = held(p->spec, slot, output, own, rounded >> slot & 1),
+                              .held = held(p->spec, slot, output, own, rounded),
                               .output = output,
                               .tangent = !output && k->input[i].tangent,
                               .dim = p->dim[slot],

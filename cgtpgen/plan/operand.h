@@ -31,13 +31,19 @@ struct operand {
     const struct operand_block *block;
 };
 
-/* The kernel's arrays: its inputs, then its outputs. stored: of these slots (a bit each) rows of 16 bits are
- * read and written as they are, but for sums over items; read: of these they are read, but for strided ones
- * of an odd length; of others as copies in the type that is computed with. rounded: of these slots sums of a
- * wider type than arithmetic are written in that of arithmetic, where arrays have it; of others copies of the
- * wider type are. */
+/* How rows are read and written, by slot (a bit each). */
+struct row_access {
+    unsigned stored;  /* rows of 16 bits as they are, but for sums over items; others by copies in the type
+                       * that is computed with */
+    unsigned read;    /* they are only read so, but for strided ones of an odd length */
+    unsigned written; /* they are only written so */
+    unsigned rounded; /* sums of a wider type than arithmetic are written in that of arithmetic, where arrays
+                       * have it; of others copies of the wider type are */
+};
+
+/* The kernel's arrays: its inputs, then its outputs. */
 const struct operand *operands_build(struct arena *, const struct problem *, const struct kernel_form *,
-                                     unsigned stored, unsigned read, unsigned rounded);
+                                     struct row_access);
 
 /* The block that a path reads or adds to. */
 const struct operand_block *operand_block_of(const struct operand *, const struct path *);

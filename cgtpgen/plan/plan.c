@@ -76,11 +76,11 @@ const struct operand *kernel_output(const struct kernel_plan *k, int output)
 }
 
 const struct kernel_plan *kernel_stored(struct arena *a, const struct plan *plan, const struct kernel_plan *k,
-                                        unsigned slots, unsigned read, unsigned rounded)
+                                        struct row_access access)
 {
     struct kernel_plan *stored = arena_copy(a, k, sizeof *k);
     bool any = false;
-    stored->operand = operands_build(a, plan->problem, k->form, slots, read, rounded);
+    stored->operand = operands_build(a, plan->problem, k->form, access);
     for (int i = 0; i < k->form->inputs + k->form->outputs; i++)
         any |= stored->operand[i].held != k->operand[i].held;
     return any ? stored : NULL;
@@ -147,7 +147,7 @@ const struct plan *plan_build(struct arena *a, const struct problem *problem, co
     for (int k = 0; k < form->kernels; k++) {
         plan->kernel[k].form = &form->kernel[k];
         plan->kernel[k].compute = problem->spec->compute;
-        plan->kernel[k].operand = operands_build(a, problem, &form->kernel[k], 0, 0, 0);
+        plan->kernel[k].operand = operands_build(a, problem, &form->kernel[k], (struct row_access){0});
         count_bytes(&plan->kernel[k]);
     }
     plan->digest = plan_digest(a, plan);

@@ -77,10 +77,9 @@ struct plan {
     const struct plan *summed; /* that plan of the same product; NULL: there are no such paths */
 };
 
-/* The kernel for schedules that read and write arrays of 16 bits as they are, only read them, and round sums
- * of a wider type themselves, of the slots of these masks; NULL: there are none. */
+/* The kernel for schedules that read and write rows so; NULL: there are no such rows. */
 const struct kernel_plan *kernel_stored(struct arena *, const struct plan *, const struct kernel_plan *,
-                                        unsigned slots, unsigned read, unsigned rounded);
+                                        struct row_access);
 
 const struct plan *plan_build(struct arena *, const struct problem *, const struct form *);
 

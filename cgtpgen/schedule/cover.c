@@ -168,12 +168,11 @@ static bool leaves_blocks(const struct cover *c, const struct evaluation *e, con
     return false;
 }
 
-/* The demand of an evaluation that reads and writes rows as they are stored; NULL: there are none such. */
-static const struct demand *stored_demand(const struct cover *c, const struct evaluation *e,
+/* The demand of an evaluation that reads and writes rows so; NULL: there are none such. */
+static const struct demand *stored_demand(const struct cover *c, struct row_access access,
                                           const struct outputs *q)
 {
-    const struct kernel_plan *k =
-        e->stored ? kernel_stored(c->arena, c->plan, c->kernel, e->stored, e->read, e->rounded) : NULL;
+    const struct kernel_plan *k = access.stored ? kernel_stored(c->arena, c->plan, c->kernel, access) : NULL;
     return k ? demand_build(c->codes, c->plan, k, q->n, q->output, NULL) : NULL;
 }
 
@@ -207,9 +206,10 @@ static void add_rest(struct cover *c, const struct schedule *first, const struct
     }
 }
 
-/* The cover that begins with evaluation e; .whole: there is one, and it may cost less than `most`. */
-static struct cover begin_with(const struct cover *base, const struct evaluation *e, const struct outputs *q,
-                               const struct demand *d, double most, struct verdict *v)
+/* The cover that begins with evaluation e, which reads and writes rows so; .whole: there is one, and it may
+ * cost less than `most`. */
+static struct cover begin_so(const struct cover *base, const struct evaluation *e, struct row_access access,
+                             const struct outputs *q, const struct demand *d, double most, struct verdict *v)
 {
     struct cover c = {.arena = base->arena,
                       .codes = base->codes,
@@ -219,7 +219,7 @@ static struct cover begin_with(const struct cover *base, const struct evaluation
     int paths = c.plan->problem->paths;
     bool *takes = NEW_ARRAY(c.arena, bool, paths + 1), *rest = NEW_ARRAY(c.arena, bool, paths + 1), leaves;
     *v = (struct verdict){.evaluation = e, .outputs = q->n, .output = q->output};
-    const struct demand *stored = stored_demand(&c, e, q);
+    const struct demand *stored = stored_demand(&c, access, q);
     if (stored && ask(&c, e, stored, v, takes, rest, &leaves) && !leaves && !leaves_blocks(&c, e, stored))
         d = stored; /* nothing is added to what it writes */
     else if (!ask(&c, e, d, v, takes, rest, &leaves))
@@ -239,6 +239,17 @@ static struct cover begin_with(const struct cover *base, const struct evaluation
         add_rest(&c, &s, q, rest);
     c.whole = true;
     return c;
+}
+
+/* The same with as many rows written as they are stored as its plan allows. */
+static struct cover begin_with(const struct cover *base, const struct evaluation *e, const struct outputs *q,
+                               const struct demand *d, double most, struct verdict *v)
+{
+    struct row_access access = e->access;
+    struct cover c = begin_so(base, e, access, q, d, most, v);
+    access.written = 0;
+    const bool again = v->why && e->access.written && stored_demand(base, e->access, q);
+    return again ? begin_so(base, e, access, q, d, most, v) : c;
 }
 
 /* The number of the evaluation that is to compute the kernel, by its knob; -1: any. */

@@ -67,13 +67,12 @@ struct schedule {
 };
 
 struct evaluation {
-    const char *name;   /* one word, a part of C names: convolution */
-    const char *words;  /* for people: pipelined convolution */
-    const char *header; /* of the runtime, that its code includes */
-    unsigned stored;    /* slots, a bit each, of which it reads and writes rows of 16 bits as they are */
-    unsigned read;      /* of which it only reads them: words of 4 bytes at a time */
-    unsigned
-        rounded; /* slots of which it rounds sums of a wider type itself, where it writes rows of nodes */
+    const char *name;         /* one word, a part of C names: convolution */
+    const char *words;        /* for people: pipelined convolution */
+    const char *header;       /* of the runtime, that its code includes */
+    struct row_access access; /* of which slots it reads and writes rows of 16 bits as they are. Those that it
+                               * only reads it reads by words of 4 bytes; those that it only writes it writes
+                               * if its plan is that nobody else adds to them */
     /* Writes every block of an output of weights, also those of paths that are not its own; otherwise a
      * schedule that adds does. */
     bool writes_all_weights;

@@ -191,14 +191,13 @@ static const char *sums_row(struct conv *c, int number, const char *item)
 {
     struct source *w = c->w;
     const struct operand *q = kernel_output(w->demand->kernel, number);
-    const char *output = q->symbol;
-    long long dim = source_dim(q);
     const struct convolution *g = own(w);
     if (!g->part_buffer)
-        return arena_printf(w->arena, "l.%s + %s * %s", output, item, source_stride(w, q));
+        return arena_printf(w->arena, "l.%s + %s * %s", q->array, item, source_stride(w, q));
     const char *part = g->grouped || c->s->channel_blocks == 1 ? "" : " + channel_block";
     const char *at = c->s->part_at ? arena_printf(w->arena, " + %d", c->s->part_at) : "";
-    return arena_printf(w->arena, "l.%sparts + (%s * %d%s%s) * %lld", output, item, g->parts, at, part, dim);
+    return arena_printf(w->arena, "l.%sparts + (%s * %d%s%s) * %lld", q->symbol, item, g->parts, at, part,
+                        (long long)source_dim(q));
 }
 
 /* The components of y that sums of the set have, from *begin on. */

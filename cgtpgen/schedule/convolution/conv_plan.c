@@ -177,14 +177,19 @@ static void find_ys(const struct problem *p, struct convolution *g)
     }
 }
 
-static void choose_routes(struct schedule *s, const struct convolution *g)
+/* Returns why outputs cannot leave as they are held, or NULL. */
+static const char *choose_routes(struct schedule *s, const struct convolution *g)
 {
+    const char *why = NULL;
     for (int o = 0; o < s->demand->outputs; o++) {
         enum route_kind offered[2];
         const struct operand *q = demand_operand(s->demand, o);
         int n = routes_offered(q->slot, g->parts, g->reduces, offered);
         route_choose(s->demand->plan->problem->spec, q->index, n, offered, &s->route[o]);
+        if (s->route[o].kind == ROUTE_ATOMIC && operand_size(q) < kernel_size(s->demand->kernel))
+            why = "additions to rows of 16 bits";
     }
+    return why;
 }
 
 /* A lane's weights of a path are 16 bytes at most. */
@@ -269,9 +274,9 @@ const char *conv_plan(struct arena *a, struct schedule *s)
         s->spills |= g->set[i].registers_least > registers + beyond;
     }
     s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
-    choose_routes(s, g);
+    const char *why = choose_routes(s, g);
     s->own = g;
     s->operations = g->operations;
     s->cost = g->cost;
-    return NULL;
+    return why;
 }

@@ -123,7 +123,7 @@ static void emit_some_parts(struct source *w, struct out *o, const struct form_o
         line(o, "sum += cgtp_sum_rows<%d, %lld>(row + %lld);",
              (next < g->sets ? g->set[next].part_at : g->parts) - q->part_at, dim, q->part_at * dim);
     }
-    line(o, "l.%s[%s] = sum;", f->symbol, element_at(w, f));
+    line(o, "cgtp_leave(l.%s + %s, sum);", conv_output(w, f)->array, element_at(w, f));
     line(o, "}");
 }
 
@@ -142,8 +142,8 @@ void conv_parts_sum(struct source *w, const struct form_output *f)
     line(o, "cgtp_launch_wait();");
     if (has_all_ys(g, (int)dim)) {
         line(o, "if (at < l.graph.items * %lld)", dim);
-        line(o, "l.%s[%s] = cgtp_sum_parts<%d, %lld>(l.%sparts, at);", f->symbol, element_at(w, f), g->parts,
-             dim, f->symbol);
+        line(o, "cgtp_leave(l.%s + %s, cgtp_sum_parts<%d, %lld>(l.%sparts, at));", conv_output(w, f)->array,
+             element_at(w, f), g->parts, dim, f->symbol);
     } else {
         emit_some_parts(w, o, f);
     }
