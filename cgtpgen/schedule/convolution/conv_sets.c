@@ -222,10 +222,13 @@ struct division {
     struct path_set other;
 };
 
+/* Where a receiver's rows are in shared memory, rings of two stages are to fit beside them, of three where
+ * lanes have several channels. */
 static bool fits(const struct division *d, const struct path_set *s)
 {
+    const int memory = s->memory + (d->channels > 1 ? s->stage_bytes : 0);
     return s->held <= d->limit && s->paths <= d->most_paths && s->work <= d->most_work &&
-           (!d->g->keeps_z || s->memory <= d->most_memory);
+           (!d->g->keeps_z || memory <= d->most_memory);
 }
 
 /* Adds the paths that read a segment of x and are not taken, if then the set still fits; or, to a set that is
@@ -336,12 +339,6 @@ static int point_registers(const struct convolution *g, int point)
 #define EACH_SET 0.02  /* that much more time with each set that has a loop of its own */
 #define KEEP_GAIN 0.97 /* of the time, from which on a receiver's rows are kept in shared memory */
 
-/* Has the set's ring two stages, as memory is not enough for more? */
-static bool has_two_stages(const struct convolution *g, const struct path_set *s, int point)
-{
-    return s->memory + s->stage_bytes > warp_memory(g->device, point);
-}
-
 /* Time of an edge in instructions of a warp at 8 warps a multiprocessor; fitted to measurements of the layers
  * of MACE and of NequIP on an H200, whose order it gives. Instructions and memory overlap in part. */
 static double time_of(const struct convolution *g, int point)
@@ -360,7 +357,7 @@ static double time_of(const struct convolution *g, int point)
         const double issue = g->shared ? 1 : g->device->occupancy[point].issue;
         instructions += (double)s->work * s->channel_blocks / issue;
         bytes += (double)s->bytes * s->channel_blocks * (short_slices ? slices : 1);
-        two_stages |= only_sums && has_two_stages(g, s, point);
+        two_stages |= only_sums && s->memory + s->stage_bytes > warp_memory(g->device, point);
     }
     /* where rings have two stages, only one edge's rows are under way while another's are worked on: measured
      * of kernels that have only sums of receivers, whose edges take little */
@@ -421,15 +418,6 @@ static bool may_keep(const struct convolution *g, const struct conv_choice *c, s
                           (!g->shared || q.most_work <= g->device->loop_bytes / INSTRUCTION));
 }
 
-/* Then: are rings of three stages left, where lanes have several channels? */
-static bool has_room(const struct convolution *g, struct candidate q)
-{
-    bool room = true;
-    for (int i = 0; i < g->sets && q.keeps_z && q.channels > 1; i++)
-        room &= !has_two_stages(g, &g->set[i], q.point);
-    return room;
-}
-
 /* May lanes have so many channels? Where the planner decides, some paths' channels are a multiple (it would
  * be the same again). Four only where rows have 16 bits, so that instructions and what they read of registers
  * are what a kernel waits for, which is less for forms of y that four channels share; and where either sums
@@ -460,9 +448,8 @@ static struct candidate fastest_of(struct arena *scratch, const struct plan *pla
             continue;
         divide_as(scratch, plan, g, c, q);
         q.time = time_of(g, o);
-        const bool room = c->keep || has_room(g, q);
         arena_empty(scratch);
-        if (room && (best.time == 0 || q.time < (keeps && !best.keeps_z ? KEEP_GAIN : 1) * best.time))
+        if (best.time == 0 || q.time < (keeps && !best.keeps_z ? KEEP_GAIN : 1) * best.time)
             best = q;
     }
     return best;
