@@ -35,19 +35,20 @@ static int instructions_of(const struct code *c, int channels)
 }
 
 /* Cycles in which the instructions of a path's code for the channels of a lane read their registers, each
- * bank one in a cycle: multiply-adds read three, of two banks, but for those with constants (counted in what
- * ptxas makes of loops of MACE and SevenNet). */
-static double reads_of(const struct code *c, int channels)
+ * bank one in a cycle: multiply-adds read three, of two banks, and products two, but for those with constants
+ * (counted in what ptxas makes of loops of MACE, NequIP and SevenNet; with gradients fewer follow one that
+ * shares a factor). */
+static double reads_of(const struct code *c, int channels, bool flows)
 {
-    const double of_three = 1.43;
+    const double of_three = flows ? 1.8 : 1.43, of_two = flows ? 1.4 : 1;
     double reads = 0;
     for (int i = 0; i < c->nodes; i++) {
         const struct code_node *n = &c->node[i];
         if (!n->uses || n->op == CODE_LOAD || n->op == CODE_CONSTANT)
             continue;
-        bool constant = n->op != CODE_FMA || c->node[code_number(n->a)].op == CODE_CONSTANT ||
-                        c->node[code_number(n->b)].op == CODE_CONSTANT;
-        reads += (constant ? 1 : of_three) * (n->item ? 1 : channels);
+        const bool constant = n->op == CODE_ADD || c->node[code_number(n->a)].op == CODE_CONSTANT ||
+                              c->node[code_number(n->b)].op == CODE_CONSTANT;
+        reads += (constant ? 1 : n->op == CODE_FMA ? of_three : of_two) * (n->item ? 1 : channels);
     }
     return reads;
 }
@@ -78,18 +79,30 @@ bool conv_has_shorts(const struct convolution *g)
     return shorts;
 }
 
-/* What decides: registers' reads in a kernel that only sums at receivers, by lanes of two channels, which
- * have two chains of each sum, or where rows of 16 bits leave instructions as what it waits for; otherwise
- * instructions. */
+/* Does something flow back to x or y? */
+static bool flows_back(const struct convolution *g)
+{
+    return g->a_outputs || g->b_outputs;
+}
+
+/* Do gradients of x leave by a buffer of edges, and nothing else is summed? */
+static bool leaves_edges(const struct convolution *g)
+{
+    return g->edge_buffer && !g->g_outputs && !conv_has_shorts(g);
+}
+
+/* What decides: registers' reads where loops wait for these. A kernel that only sums at receivers does so
+ * with lanes of two channels, which have two chains of each sum, or rows of 16 bits; one with gradients does
+ * unless memory has more to do for them. Otherwise instructions. */
 static bool reads_decide(const struct convolution *g, int channels)
 {
-    return kernel_size(g->demand->kernel) == 4 && !g->a_outputs && !g->b_outputs &&
-           (channels > 1 || conv_has_shorts(g));
+    return kernel_size(g->demand->kernel) == 4 &&
+           (flows_back(g) ? !conv_has_shorts(g) && !leaves_edges(g) : channels > 1 || conv_has_shorts(g));
 }
 
 static double cost_of(const struct convolution *g, const struct code *c, int channels)
 {
-    return reads_decide(g, channels) ? reads_of(c, channels) : instructions_of(c, channels);
+    return reads_decide(g, channels) ? reads_of(c, channels, flows_back(g)) : instructions_of(c, channels);
 }
 
 /* Joins n paths, if that takes fewer instructions; halves of them, if together they are too long for a loop:
@@ -173,13 +186,11 @@ void conv_find_together(struct arena *a, struct convolution *g, const struct con
         const double apart = all_costs(g, channels);
         if (c->together != 1)
             join_all(a, g, c, channels);
-        const bool flows = g->a_outputs || g->b_outputs;
-        const bool leaves_edges = g->edge_buffer && !g->g_outputs && !conv_has_shorts(g);
-        const double worth = reads_decide(g, channels)            ? WORTH_READS
-                             : kernel_size(g->demand->kernel) > 4 ? WORTH_DOUBLE
-                             : leaves_edges                       ? WORTH_EDGES
-                             : flows                              ? 1
-                                                                  : WORTH;
+        const double worth = kernel_size(g->demand->kernel) > 4 ? WORTH_DOUBLE
+                             : leaves_edges(g)                  ? WORTH_EDGES
+                             : reads_decide(g, channels)        ? WORTH_READS
+                             : flows_back(g)                    ? 1
+                                                                : WORTH;
         if (c->together != 2 && all_costs(g, channels) > worth * apart)
             g->codes[choice] = alone;
     }
