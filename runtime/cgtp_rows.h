@@ -49,9 +49,8 @@ CGTP_DEVICE void cgtp_own_part(int thread, Chunk chunk, Element element)
 template <int threads, bool wide, int from, int to, typename T>
 CGTP_DEVICE void cgtp_copy_part_by(real *part, const T *row, int thread, cgtp_policy policy)
 {
-    /* one address for all of a thread's chunks, where it has several */
-    real *const own = part + thread * CGTP_WIDE;
-    real *const first = wide && to > threads * CGTP_WIDE ? (real *)cgtp_pinned_shared((unsigned char *)own) : own;
+    real *const own = part + thread * CGTP_WIDE; /* one address for all of a thread's chunks */
+    real *const first = wide ? (real *)cgtp_pinned_shared((unsigned char *)own) : own;
     cgtp_own_part<threads, wide, from, to>(
         thread, [&](int i) { cgtp_bring16(first + i, row + thread * CGTP_WIDE + i, policy); },
         [&](int i) { cgtp_bring(part + i, row + i); });

@@ -462,8 +462,8 @@ static void emit_kernel(struct staged_writer *c)
          has_owner(c) ? ", const int chunk" : "");
     line(o, "{");
     line(o, "CGTP_SHARED(shared);");
-    line(o, "const int team = cgtp_warp() / %d, warp = cgtp_warp() %% %d, lane = cgtp_lane();", g->warps,
-         g->warps);
+    line(o, "const int team = cgtp_uniform(cgtp_warp() / %d), warp = cgtp_warp() %% %d, lane = cgtp_lane();",
+         g->warps, g->warps);
     line(o, "const int thread = warp * CGTP_LANES + lane;");
     line(o, "%s &own = ((%s *)shared)->team[team];", g->team.name, g->block->name);
     if (g->common.bytes)

@@ -9,6 +9,8 @@ enum {
     WARPS = 12,       /* of a multiprocessor, that hide what each waits for */
     WARPS_ALONE = 24, /* the same where all paths' channels are divided, no weights connect them, and
                          registers suffice */
+    WARPS_ROWS = 16,  /* the same of edges where weights connect no channels */
+    ROWS_SPILLED = 4, /* registers of a thread that these may lack */
     TEAMS_ALONE = 24, /* of one warp */
     SCHEDULERS = 4,   /* of a multiprocessor, which divide its registers */
     ROWS_LEAST = 8,   /* lanes that work by rows, or the path is done otherwise */
@@ -247,6 +249,16 @@ static bool choose_warps(struct arena *scratch, struct staged *g, int stages, in
     return teams > 0;
 }
 
+/* Are paths computed by rows alone, of edges, whose weights connect no channels? */
+static bool by_rows_alone(const struct staged *g)
+{
+    const struct problem *p = g->demand->plan->problem;
+    bool all = g->whole.pieces > 0 && !g->any_others && spec_is_graph(p->spec);
+    for (int i = 0; i < g->whole.pieces; i++)
+        all &= !staged_connects(&p->path[g->whole.piece[i].path]);
+    return all;
+}
+
 /* Of how many teams of one warp, which need no barriers, more than otherwise may be enough: such items'
  * instructions wait for each other, and those of a graph have most that are not the paths'. Registers are for
  * as many as there are. */
@@ -270,7 +282,10 @@ static bool choose_teams(struct arena *a, struct staged *g, const struct staged_
     const int least = knob->stages         ? knob->stages
                       : staged_in_parts(g) ? 2
                                            : 1,
-              enough = knob->warps ? knob->warps : warps_enough(g);
+              enough = knob->warps        ? knob->warps
+                       : by_rows_alone(g) ? WARPS_ROWS
+                                          : warps_enough(g),
+              registers = registers_of(g) - (by_rows_alone(g) ? ROWS_SPILLED : 0);
     int teams = teams_alone(scratch, g);
     g->warps = 1;
     while (teams > 0 && !fits(scratch, g, least, teams))
@@ -282,7 +297,7 @@ static bool choose_teams(struct arena *a, struct staged *g, const struct staged_
         teams = g->teams;
     }
     while (passes && !g->divisible && g->warps < TEAM_WARPS && (g->warps + 1) * teams <= enough &&
-           (knob->warps || registers_of(g) <= device_registers(g->device, (g->warps + 1) * teams)))
+           (knob->warps || registers <= device_registers(g->device, (g->warps + 1) * teams)))
         g->warps++;
     while (teams > 1 && !fits(scratch, g, least, teams)) /* each warp has sums of y */
         teams--;
