@@ -66,6 +66,14 @@ static double of_p_work(const struct demand *d, int path, int tiles)
     return code ? 4.0 * tiles * (code->channel.fma + code->channel.mul + code->channel.add + 4) : 0;
 }
 
+/* Of sums of slot A over the four lanes of an item, for one channel of y of several. */
+static double of_items_work(const struct demand *d, int path)
+{
+    const struct path_plan *e = &d->plan->path[path];
+    const int per_element = 6; /* two exchanges and additions, a load and a store */
+    return path_channels_a(e) == 1 ? 0 : 2.0 * per_element * e->matrix->depth * demand_outputs_of(d, SLOT_Y);
+}
+
 /* Of a chunk. */
 static double span_work(const struct gemm_rows *r, const struct gemm_span *q)
 {
@@ -83,7 +91,7 @@ static double span_work(const struct gemm_rows *r, const struct gemm_span *q)
             if (!code)
                 continue;
             const double each = code->channel.fma + code->channel.mul + code->channel.add + 4;
-            work += channels_a * (4 * q->tiles * each +
+            work += channels_a * (of_items_work(d, q->path[i]) + 4 * q->tiles * each +
                                   v->ps * some * round_up(path_channels_g(e), GEMM_BLOCK) *
                                       (16.0 * columns + product_work(d, columns, 1, q->tiles, right)));
         } else {
