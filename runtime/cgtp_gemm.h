@@ -350,9 +350,9 @@ template <int pitch, int step, int d> CGTP_DEVICE void cgtp_add_of_items(real *t
     }
 }
 
-/* Stores sums of weights, `groups` times 16 rows: row i, column j to to[i * row + j]; rows and columns from these numbers
- * on are none. */
-template <int row, int groups, int n>
+/* Stores sums of weights, `groups` times 16 rows: row i, column j to to[i * row + j * column]; rows and columns from these
+ * numbers on are none. */
+template <int row, int column, int groups, int n>
 CGTP_DEVICE void cgtp_put_weights(real *to, const real (&sum)[n][4], int rows, int columns)
 {
     CGTP_UNROLL
@@ -361,7 +361,7 @@ CGTP_DEVICE void cgtp_put_weights(real *to, const real (&sum)[n][4], int rows, i
     for (int i = 0; i < 4; i++) {
         const int from = t / (n / groups) * 16 + cgtp_gemm_sum_row(i), at = t % (n / groups) * 8 + cgtp_gemm_sum_column(i);
         if (from < rows && at < columns)
-            to[from * row + at] = sum[t][i];
+            to[from * row + at * column] = sum[t][i];
     }
 }
 

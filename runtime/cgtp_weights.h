@@ -52,14 +52,21 @@ template <int words, bool back, bool wide, int channels, int rows, int columns, 
     CGTP_MEMBER void put(real *to, int i) const
     {
         const int part = i % PARTS, across = i / PARTS % SIDE, block = i / (PARTS * SIDE);
+        const bool other = (back ? across / 2 : across) % 2; /* lanes that would meet in a bank put another number first */
         CGTP_UNROLL
         for (int k = 0; k < (back ? 2 : 4); k++) {
+            const int n = k ^ (int)other;
             cgtp_right right;
-            right.set(0, back ? first[2 * k] : first[k]);
-            right.set(1, back ? first[2 * k + 1] : second[k]);
+            if constexpr (back) {
+                right.set(0, other ? first[2 * (1 - k)] : first[2 * k]);
+                right.set(1, other ? first[2 * (1 - k) + 1] : first[2 * k + 1]);
+            } else {
+                right.set(0, other ? first[k ^ 1] : first[k]);
+                right.set(1, other ? second[k ^ 1] : second[k]);
+            }
             real piece[2 * words];
             right.put_piece<words>(piece);
-            const int lane = back ? across * 4 + part * 2 + k : across * 16 + k * 4 + part;
+            const int lane = back ? across * 4 + part * 2 + n : across * 16 + n * 4 + part;
             cgtp_store<2 * words>(to + ((int64_t)block * blocks * CGTP_LANES + lane) * 2 * words, piece);
         }
     }

@@ -6,7 +6,6 @@ enum {
     WARPS_LIMIT = 16,    /* of a team, at most */
     SUM_WARPS_MOST = 16, /* of a block of sums */
     SUM_FIT = 8,         /* such blocks on a multiprocessor, at most */
-    SUM_TILES_MOST = 8,  /* blocks of columns of a part, in float32 */
     REGISTERS = 80,      /* that a thread takes besides its sums */
     STAGES = 2,
     INSTRUCTION = 16,     /* bytes */
@@ -86,7 +85,7 @@ static double span_work(const struct gemm_rows *r, const struct gemm_span *q)
         const int columns = e->matrix->columns, channels_a = path_channels_a(e);
         const double some =
             e->below ? 0.5 + 0.5 * GEMM_BLOCK / channels_a : 1; /* of blocks of channels of G */
-        if (r->back) {
+        if (r->back || gemm_from_z(d, q->path[i])) {
             const struct code *code = demand_code(d, q->path[i]).product;
             if (!code)
                 continue;
@@ -110,17 +109,18 @@ static int words_of(const struct gemm_rows *r, const struct gemm_span *q, int co
 {
     const struct demand *d = r->demand;
     const int size = kernel_size(d->kernel) / 4;
-    if (!r->back)
-        return 4 * components * (gemm_has_parts(d) ? 2 : size);
+    const int outputs = r->back ? demand_outputs_of(d, gemm_slot(d->plan, ROLE_B)) : 1;
     int words = 0;
     for (int i = 0; i < q->paths; i++) {
+        const bool of_p = r->back || gemm_from_z(d, q->path[i]);
         const bool parts =
-            gemm_has_parts(d) && path_channels_g(&d->plan->path[q->path[i]]) > GEMM_EXACT * GEMM_BLOCK;
-        const int n = gemm_variant(d, q->path[i])->ps * 4 * d->plan->path[q->path[i]].matrix->columns *
-                      (parts ? 2 : size);
+            gemm_has_parts(d) && (!of_p || gemm_depth(r, q->path[i]) > GEMM_EXACT * GEMM_BLOCK);
+        const int n = of_p ? gemm_variant(d, q->path[i])->ps * d->plan->path[q->path[i]].matrix->columns *
+                                 (parts ? 2 : size)
+                           : parts * components;
         words = n > words ? n : words;
     }
-    return words + 4 * components * demand_outputs_of(d, gemm_slot(d->plan, ROLE_B)) * size;
+    return 4 * (words + components * outputs * size);
 }
 
 static void add_span(struct gemm_rows *r, int limit, struct gemm_span q, const struct segment *s)
@@ -221,11 +221,12 @@ static double code_of(const struct gemm_rows *r)
         for (int k = 0; k < r->span[i].paths; k++) {
             const int path = r->span[i].path[k], columns = d->plan->path[path].matrix->columns;
             const struct variant *v = gemm_variant(d, path);
-            const double left = r->back ? 16 * columns : tensor_work(d, path);
+            const bool of_p = r->back || gemm_from_z(d, path);
+            const double left = of_p ? 16 * columns : tensor_work(d, path);
             const int blocks = round_up(gemm_depth(r, path), GEMM_BLOCK);
-            code += r->back ? of_p_work(d, path, r->span[i].tiles) : 0;
+            code += of_p ? of_p_work(d, path, r->span[i].tiles) : 0;
             code += (blocks < GEMM_EXACT ? blocks : GEMM_EXACT) *
-                    (left + (r->back ? v->ps : v->zs) * r->span[i].tiles * (1 + 3 * columns));
+                    (left + (of_p ? v->ps : v->zs) * r->span[i].tiles * (1 + 3 * columns));
         }
     return code;
 }
@@ -278,8 +279,8 @@ static bool choose_place(struct arena *a, const struct gemm *g, struct gemm_rows
 
 /* ---- sums ---- */
 
-/* The parts; twice: those of 32 channels of B. */
-static void find_sums(struct arena *a, struct gemm *g, bool twice)
+/* The parts, of so many blocks of columns in float32; twice: and of 32 channels of B. */
+static void find_sums(struct arena *a, struct gemm *g, bool twice, int limit)
 {
     const struct demand *d = g->sums;
     g->sum_count = g->parts = 0;
@@ -290,7 +291,7 @@ static void find_sums(struct arena *a, struct gemm *g, bool twice)
             continue;
         struct gemm_sum *q = &g->sum[g->sum_count++];
         const int blocks = round_up(path_channels_g(e), GEMM_BLOCK);
-        const int most = SUM_TILES_MOST * 4 / kernel_size(d->kernel) / gemm_variant(d, i)->ws;
+        const int most = limit * 4 / kernel_size(d->kernel) / gemm_variant(d, i)->ws;
         const int rows = round_up(path_channels_b(e), GEMM_ITEMS);
         *q = (struct gemm_sum){.path = i, .chunks = round_up(blocks, most > 1 ? most : 1), .first = g->parts};
         q->rows = twice && rows % 2 == 0 ? 2 : 1;
@@ -301,6 +302,16 @@ static void find_sums(struct arena *a, struct gemm *g, bool twice)
     }
 }
 
+/* Products of a path for gradients of weights, all of them together. */
+static int sum_products(const struct demand *d, int path)
+{
+    const struct variant *v = gemm_variant(d, path);
+    int n = 0;
+    for (int i = 0; i < v->ws; i++)
+        n += v->w[i].parts;
+    return n;
+}
+
 /* Instructions of all paths' loops over items. */
 static double sum_code(const struct gemm *g)
 {
@@ -308,7 +319,7 @@ static double sum_code(const struct gemm *g)
     double code = 0;
     for (int i = 0; i < g->sum_count; i++) {
         const struct gemm_sum *q = &g->sum[i];
-        code += q->rows * tensor_work(d, q->path) + gemm_variant(d, q->path)->ws * q->tiles *
+        code += q->rows * tensor_work(d, q->path) + sum_products(d, q->path) * q->tiles *
                                                         d->plan->path[q->path].matrix->columns *
                                                         (8.0 + 3 * q->rows);
     }
@@ -331,11 +342,32 @@ static int sum_words(const struct gemm *g)
 
 static double sum_work(const struct demand *d, const struct gemm_sum *q)
 {
-    const struct variant *v = gemm_variant(d, q->path);
     const int columns = d->plan->path[q->path].matrix->columns;
+    const double right = 2.0 * (gemm_has_parts(d) ? 4 : 1) * columns;
     return q->parts * 2.0 *
            (q->rows * tensor_work(d, q->path) +
-            v->ws * product_work(d, columns, q->rows, q->tiles, 2 * (gemm_has_parts(d) ? 4 : 1) * columns));
+            sum_products(d, q->path) * product_work(d, columns, q->rows, q->tiles, right));
+}
+
+/* Halves parts that take much longer than others, for which all warps of a block wait at each tile. */
+static void even_out(struct gemm *g)
+{
+    const double much = 1.25;
+    double work = 0;
+    for (int i = 0; i < g->sum_count; i++)
+        work += sum_work(g->sums, &g->sum[i]);
+    const double each = work / (g->parts ? g->parts : 1);
+    g->parts = 0;
+    for (int i = 0; i < g->sum_count; i++) {
+        struct gemm_sum *q = &g->sum[i];
+        q->first = g->parts;
+        if (q->tiles % 2 == 0 && sum_work(g->sums, q) > much * each * q->parts) {
+            q->tiles /= 2;
+            q->chunks *= 2;
+            q->parts *= 2;
+        }
+        g->parts += q->parts;
+    }
 }
 
 /* As other evaluations count. What a demand reads and writes of an item. */
@@ -388,6 +420,24 @@ static bool choose_blocks(struct arena *a, struct gemm *g)
             for (g->sum_items = 2 * GEMM_ITEMS; g->sum_items >= GEMM_ITEMS; g->sum_items -= GEMM_ITEMS)
                 if (sums_fit(a, g) && (!best.fit || sum_time(g) < sum_time(&best)))
                     best = *g;
+    *g = best.fit ? best : *g;
+    return best.fit > 0 && sums_fit(a, g);
+}
+
+/* Parts of how many blocks of columns: of few, more warps have room on a multiprocessor. */
+static bool choose_sums(struct arena *a, struct gemm *g)
+{
+    static const int limit[] = {8, 4};
+    struct gemm best = {0};
+    for (int l = 0; l < (int)(sizeof limit / sizeof *limit); l++) {
+        find_sums(a, g, gemm_has_parts(g->sums), limit[l]);
+        if (sum_code(g) * INSTRUCTION > g->device->loop_bytes)
+            find_sums(a, g, false, limit[l]);
+        else
+            even_out(g);
+        if (choose_blocks(a, g) && (!best.fit || sum_time(g) < sum_time(&best)))
+            best = *g;
+    }
     *g = best.fit ? best : *g;
     return best.fit > 0 && sums_fit(a, g);
 }
@@ -456,18 +506,53 @@ static int kernel_of(const struct demand *d, int output)
     return demand_output(d, output)->slot == gemm_slot(gemm_roles(d->plan), ROLE_G) ? GEMM_FORTH : GEMM_BACK;
 }
 
-/* The demand's outputs that this kernel makes; NULL: there are none. */
+/* The plan with the paths marked worked from z to x. */
+static const struct plan *plan_from_z(struct arena *a, const struct plan *plan, const bool *marked)
+{
+    struct plan *from = arena_copy(a, plan, sizeof *plan);
+    from->matrices = (struct matrices){.arena = a};
+    from->path = arena_copy(a, plan->path, (size_t)(plan->problem->paths + 1) * sizeof *plan->path);
+    for (int p = 0; p < plan->problem->paths; p++)
+        if (marked[p]) {
+            struct path_plan *e = &from->path[p];
+            e->b = SLOT_G;
+            e->g = SLOT_X;
+            e->matrix = matrix_of(&from->matrices, e->path, e->a, e->g);
+        }
+    return from;
+}
+
+/* Components of rows that meet weights, in all products of a path. */
+static int components_of(const struct demand *d, int path)
+{
+    const struct variant *v = gemm_variant(d, path);
+    return (v->zs + v->ps + sum_products(d, path)) * d->plan->path[path].matrix->columns;
+}
+
+/* The demand's outputs that this kernel makes; NULL: there are none. Paths of fewer components of x than of z
+ * are worked from z to x where that takes fewer products. */
 static const struct demand *outputs_of(struct arena *a, const struct demand *d, int kernel)
 {
-    const int paths = d->plan->problem->paths;
-    bool *takes = NEW_ARRAY(a, bool, paths + 1);
+    const struct plan *plan = gemm_roles(d->plan);
+    const int paths = plan->problem->paths;
+    bool *takes = NEW_ARRAY(a, bool, paths + 1), *marked = NEW_ARRAY(a, bool, paths + 1), any = false;
     int n = 0, *output = NEW_ARRAY(a, int, d->outputs + 1);
-    for (int p = 0; p < paths; p++)
-        takes[p] = d->variant_of[p] >= 0;
     for (int o = 0; o < d->outputs; o++)
         if (kernel_of(d, o) == kernel)
             output[n++] = d->output[o];
-    return n ? demand_build(d->codes, gemm_roles(d->plan), d->kernel, n, output, takes) : NULL;
+    for (int p = 0; p < paths; p++) {
+        takes[p] = d->variant_of[p] >= 0;
+        marked[p] = takes[p] && plan->path[p].matrix->rows < plan->path[p].matrix->columns;
+        any |= marked[p];
+    }
+    const struct demand *of = n ? demand_build(d->codes, plan, d->kernel, n, output, takes) : NULL;
+    if (!of || !any || plan->sums_x || kernel == GEMM_BACK || (kernel == GEMM_FORTH && n > 1))
+        return of;
+    const struct demand *from =
+        demand_build(d->codes, plan_from_z(a, plan, marked), d->kernel, n, output, takes);
+    for (int p = 0; p < paths; p++)
+        marked[p] = marked[p] && components_of(from, p) < components_of(of, p);
+    return demand_build(d->codes, plan_from_z(a, plan, marked), d->kernel, n, output, takes);
 }
 
 static void add_operations(struct schedule *s, const struct demand *d)
@@ -497,10 +582,7 @@ const char *gemm_plan(struct arena *a, struct schedule *s)
     }
     g->sums = outputs_of(a, s->demand, GEMM_KINDS);
     if (g->sums) {
-        find_sums(a, g, gemm_has_parts(g->sums));
-        if (sum_code(g) * INSTRUCTION > g->device->loop_bytes)
-            find_sums(a, g, false);
-        if (!choose_blocks(a, g))
+        if (!choose_sums(a, g))
             return "rows of a tile larger than shared memory";
         add_operations(s, g->sums);
     }

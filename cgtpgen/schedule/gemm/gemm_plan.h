@@ -96,6 +96,10 @@ int gemm_segment(const struct path *, enum slot);
 /* The path's variant. */
 const struct variant *gemm_variant(const struct demand *, int path);
 
+/* Is the path alone worked from z to x: M takes rows of slot z to components of x, so that what meets weights
+ * is as long as these? Then z += M (x W) in the kernel of z, and gW = x (M g)^T. */
+bool gemm_from_z(const struct demand *, int path);
+
 /* Does the path add to the output of such a demand? */
 bool gemm_adds(const struct demand *, int output, int path);
 

@@ -35,11 +35,19 @@ bool gemm_is_wide(const struct operand *q)
     return q->dim * operand_size(q) % 16 == 0;
 }
 
+bool gemm_from_z(const struct demand *d, int path)
+{
+    return !d->plan->sums_x && d->plan->path[path].b == SLOT_G;
+}
+
 bool gemm_adds(const struct demand *d, int output, int path)
 {
-    bool adds = false;
-    for (int i = 0; d->variant_of[path] >= 0 && i < gemm_variant(d, path)->zs; i++)
-        adds |= gemm_variant(d, path)->z[i].output == d->output[output];
+    if (d->variant_of[path] < 0)
+        return false;
+    const struct variant *v = gemm_variant(d, path);
+    bool adds = gemm_from_z(d, path) && v->product; /* to its only output */
+    for (int i = 0; i < v->zs; i++)
+        adds |= v->z[i].output == d->output[output];
     return adds;
 }
 
@@ -99,7 +107,7 @@ int gemm_words(const struct gemm_rows *r)
 int gemm_depth(const struct gemm_rows *r, int path)
 {
     const struct path_plan *e = &r->demand->plan->path[path];
-    return r->back ? path_channels_g(e) : path_channels_b(e);
+    return r->back || gemm_from_z(r->demand, path) ? path_channels_g(e) : path_channels_b(e);
 }
 
 bool gemm_is_turned(const struct gemm_rows *r)

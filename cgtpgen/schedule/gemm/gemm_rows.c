@@ -182,55 +182,7 @@ static const char *target_of(const struct gemm_path *q, const struct rows *r, in
     return r->some ? arena_printf(q->c->w->arena, "part%d", i) : r->sum[i];
 }
 
-/* ---- G ---- */
-
-static void emit_forth(struct gemm_writer *c, const struct gemm_span *s, int path)
-{
-    static const char *const sum = "sum";
-    const struct gemm_path q = gemm_path_of(c, path, "item", "pair[j]", "");
-    int products = 0;
-    for (int i = 0; i < q.v->zs; i++)
-        products += q.v->z[i].output == c->d->output[s->output];
-    gemm_comment(&q);
-    gemm_begin_channels(&q, !q.e->below ? NULL
-                            : s->chunks == 1
-                                ? "1"
-                                : arena_printf(c->w->arena, "chunk * %d + 1", s->tiles * GEMM_BLOCK));
-    gemm_take_items(&q, q.v->tensor, "cgtp_gemm_row(i)");
-    const struct rows r = rows_of(&q, "u", path_channels_b(q.e), 1, &sum, products, false);
-    begin_rows(&q, s, &r);
-    emit_t(&q);
-    for (int i = 0; i < q.v->zs; i++)
-        if (q.v->z[i].output == c->d->output[s->output])
-            emit_product(&q, s, target_of(&q, &r, 0), arena_printf(c->w->arena, "t%d", q.v->z[i].t),
-                         q.v->z[i].w, "u");
-    end_rows(&q, &r);
-    line(c->o, "}");
-}
-
-/* Stores a span's channels of an output. */
-static void emit_put(struct gemm_writer *c, const struct gemm_span *s, const struct operand *q,
-                     const char *function, const char *sum)
-{
-    const struct operand_block *b = &q->block[s->segment];
-    const bool pairs = q->dim % 2 == 0 && s->channels % 2 == 0;
-    line(c->o, "%s<%s, %d, %d>(l.%s + tile * (int64_t)%s + %lld%s, %s, count_of(tile), %s, %s);", function,
-         pairs ? even(b) : "false", (int)b->channel, (int)b->component, q->array,
-         source_rows_apart(c->w->arena, q, GEMM_ITEMS, "l."), (long long)b->offset,
-         of_chunk(c, s, (int)b->channel), source_stride(c->w, q), sum, rest_of(c, s));
-}
-
-static void emit_span_forth(struct gemm_writer *c, const struct gemm_span *s)
-{
-    const struct operand *q = demand_operand(c->d, s->output);
-    line(c->o, "real sum[%d][%d][4] = {};", q->block[s->segment].components, s->tiles);
-    for (int i = 0; i < s->paths; i++)
-        if (gemm_adds(c->d, s->output, s->path[i]))
-            emit_forth(c, s, s->path[i]);
-    emit_put(c, s, q, "cgtp_put_product", "sum");
-}
-
-/* ---- A and B ---- */
+/* ---- P ---- */
 
 /* The left operand of P: g. */
 static void emit_g(const struct gemm_path *q, const struct operand *g)
@@ -276,6 +228,87 @@ static void emit_p(const struct gemm_path *q, const struct gemm_span *s)
     }
 }
 
+/* An element of each P: of such a block of columns, the lane's number there. */
+static void take_p(const struct gemm_path *q, const char *block, const char *number)
+{
+    struct out *o = q->c->o;
+    for (int j = 0; j < q->v->ps; j++) {
+        line(o, "real p%du[%d];", j, q->d);
+        line(o, "CGTP_UNROLL for (int k = 0; k < %d; k++)", q->d);
+        line(o, "p%du[k] = p%d[k][%s][%s];", j, j, block, number);
+    }
+}
+
+/* ---- G ---- */
+
+static void emit_forth(struct gemm_writer *c, const struct gemm_span *s, int path)
+{
+    static const char *const sum = "sum";
+    const struct gemm_path q = gemm_path_of(c, path, "item", "pair[j]", "");
+    int products = 0;
+    for (int i = 0; i < q.v->zs; i++)
+        products += q.v->z[i].output == c->d->output[s->output];
+    gemm_comment(&q);
+    gemm_begin_channels(&q, !q.e->below ? NULL
+                            : s->chunks == 1
+                                ? "1"
+                                : arena_printf(c->w->arena, "chunk * %d + 1", s->tiles * GEMM_BLOCK));
+    gemm_take_items(&q, q.v->tensor, "cgtp_gemm_row(i)");
+    const struct rows r = rows_of(&q, "u", path_channels_b(q.e), 1, &sum, products, false);
+    begin_rows(&q, s, &r);
+    emit_t(&q);
+    for (int i = 0; i < q.v->zs; i++)
+        if (q.v->z[i].output == c->d->output[s->output])
+            emit_product(&q, s, target_of(&q, &r, 0), arena_printf(c->w->arena, "t%d", q.v->z[i].t),
+                         q.v->z[i].w, "u");
+    end_rows(&q, &r);
+    line(c->o, "}");
+}
+
+/* What P, rows of x times weights, adds to z, element by element. */
+static void emit_from_z(struct gemm_writer *c, const struct gemm_span *s, int path)
+{
+    const struct gemm_path q = gemm_path_of(c, path, "i % 4 / 2", "", "u");
+    const char *z = demand_operand(c->d, s->output)->symbol;
+    gemm_comment(&q);
+    gemm_begin_channels(&q, NULL);
+    emit_p(&q, s);
+    gemm_take_items(&q, q.v->product, "cgtp_gemm_row(i)");
+    line(c->o, "CGTP_UNROLL");
+    line(c->o, "for (int i = 0; i < %d; i++) {", 4 * s->tiles);
+    take_p(&q, "i / 4", "i % 4");
+    line(c->o, "real %su[%d] = {};", z, q.e->matrix->rows);
+    gemm_call(&q, false);
+    line(c->o, "CGTP_UNROLL for (int k = 0; k < %d; k++)", q.e->matrix->rows);
+    line(c->o, "sum[k][i / 4][i %% 4] += %su[k];", z);
+    line(c->o, "}");
+    line(c->o, "}");
+}
+
+/* Stores a span's channels of an output. */
+static void emit_put(struct gemm_writer *c, const struct gemm_span *s, const struct operand *q,
+                     const char *function, const char *sum)
+{
+    const struct operand_block *b = &q->block[s->segment];
+    const bool pairs = q->dim % 2 == 0 && s->channels % 2 == 0;
+    line(c->o, "%s<%s, %d, %d>(l.%s + tile * (int64_t)%s + %lld%s, %s, count_of(tile), %s, %s);", function,
+         pairs ? even(b) : "false", (int)b->channel, (int)b->component, q->array,
+         source_rows_apart(c->w->arena, q, GEMM_ITEMS, "l."), (long long)b->offset,
+         of_chunk(c, s, (int)b->channel), source_stride(c->w, q), sum, rest_of(c, s));
+}
+
+static void emit_span_forth(struct gemm_writer *c, const struct gemm_span *s)
+{
+    const struct operand *q = demand_operand(c->d, s->output);
+    line(c->o, "real sum[%d][%d][4] = {};", q->block[s->segment].components, s->tiles);
+    for (int i = 0; i < s->paths; i++)
+        if (gemm_adds(c->d, s->output, s->path[i]))
+            (gemm_from_z(c->d, s->path[i]) ? emit_from_z : emit_forth)(c, s, s->path[i]);
+    emit_put(c, s, q, "cgtp_put_product", "sum");
+}
+
+/* ---- A and B ---- */
+
 /* The warp's row of an item for sums of slot A. */
 static const char *own_row(const struct gemm_path *q, const struct recipe_output *o, const char *item)
 {
@@ -312,11 +345,7 @@ static void emit_of_p(const struct gemm_path *q, const struct gemm_span *s)
     line(c->o, "for (int i = 0; i < %d; i++) {", 2 * s->tiles);
     take_channels(q, q->v->product, "cgtp_gemm_row(i)", channel, all);
     begin_pair(c);
-    for (int j = 0; j < q->v->ps; j++) {
-        line(c->o, "real p%du[%d];", j, q->d);
-        line(c->o, "CGTP_UNROLL for (int k = 0; k < %d; k++)", q->d);
-        line(c->o, "p%du[k] = p%d[k][i / 2][i %% 2 * 2 + j];", j, j);
-    }
+    take_p(q, "i / 2", "i % 2 * 2 + j");
     for (int o = 0; o < q->v->product->outputs && q->e->elementwise; o++)
         if (q->v->product->output[o].role == ROLE_A)
             line(c->o, "real %su[%d] = {};", q->v->product->output[o].name, q->e->matrix->depth);

@@ -133,7 +133,7 @@ static void emit_sum(struct gemm_writer *c, const struct gemm_sum *s)
 static void emit_put(struct gemm_writer *c, const struct gemm_sum *s)
 {
     const struct gemm_path q = gemm_path_of(c, s->path, "i / 2", "u", "");
-    const int step = path_channels_a(q.e) * q.path->mul_z;
+    const long long row = path_weight_step(q.path, q.e->b), column = path_weight_step(q.path, q.e->g);
     begin_part(&q, s);
     for (int i = 0; i < q.v->ws; i++) {
         const struct operand *w = kernel_output(c->d->kernel, q.v->w[i].output);
@@ -147,12 +147,12 @@ static void emit_put(struct gemm_writer *c, const struct gemm_sum *s)
             continue;
         }
         line(c->o,
-             "cgtp_put_weights<%d, %d>(l.%sparts + own * (int64_t)%lld + %lld + u * %d%s + chunk * %d, "
-             "cgtp_gemm_sums<%d>(sums + %d), %d - u, %d - chunk * %d);",
-             step, s->rows, w->symbol, source_dim(w), (long long)q.path->weight_offset, step,
+             "cgtp_put_weights<%lld, %lld, %d>(l.%sparts + own * (int64_t)%lld + %lld + u * %lld%s + "
+             "chunk * %lld, cgtp_gemm_sums<%d>(sums + %d), %d - u, %d - chunk * %d);",
+             row, column, s->rows, w->symbol, source_dim(w), (long long)q.path->weight_offset, row,
              path_channels_a(q.e) > 1 ? arena_printf(c->w->arena, " + a * %d", q.path->mul_z) : "",
-             s->tiles * GEMM_BLOCK, s->rows * s->tiles, i * s->rows * s->tiles, q.path->mul_x, q.path->mul_z,
-             s->tiles * GEMM_BLOCK);
+             s->tiles * GEMM_BLOCK * column, s->rows * s->tiles, i * s->rows * s->tiles, path_channels_b(q.e),
+             path_channels_g(q.e), s->tiles * GEMM_BLOCK);
     }
     line(c->o, "}");
 }
