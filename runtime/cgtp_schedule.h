@@ -22,7 +22,7 @@ static inline bool cgtp_few_edges(int64_t items, int64_t receivers)
 
 /* The tile of a warp: what it needs once per receiver. In shared memory, so that it takes no registers. */
 struct cgtp_tile {
-    int64_t node, node_end; /* its receivers: node .. node_end - 1 */
+    int64_t node; /* the receiver of its first edge, or one without edges before that */
     int number;
     int continued; /* does its first receiver have edges in the tile before? */
     /* Where the edges of receivers end, relative to the tile's first edge: of the CGTP_LANES receivers,
@@ -35,13 +35,19 @@ struct cgtp_tile {
     int64_t row[CGTP_FEW_NODES + 1];
 };
 
-/* What is found out about a tile before its first edge: it has `count` edges from `first` on, and receivers
- * from `node` on as far as these edges reach. That takes three loads, each of which needs what the one before
+/* The end of the edges of `node`, relative to the tile's first edge. */
+CGTP_DEVICE int cgtp_row_end(const cgtp_tile &tile, int64_t node)
+{
+    return tile.end[(unsigned)node % CGTP_LANES];
+}
+
+/* What is found out about a tile before its first edge: it has `count` edges from `first` on, of receivers from `node`
+ * on. That takes three loads, each of which needs what the one before
  * brings (begin, resolve, commit); other work goes between them. */
 struct cgtp_tile_prologue {
     int64_t first, node;
     int count, ticket;
-    int64_t edge, at, row, end; /* the lane's own */
+    int64_t row, end; /* the lane's own */
 };
 
 /* Tiles: the units of work that warps take.
@@ -184,13 +190,10 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
         if constexpr (nodes == 0) {
             o.first = first_edge(graph.items, t);
             o.count = (int)(first_edge(graph.items, t + 1) - o.first);
-            /* lanes 0 to 15: where it begins; the others: where it ends */
-            o.edge = o.first + (cgtp_lane() < 16 ? 0 : o.count);
-            o.at = o.edge == 0 ? 0 : o.edge < graph.items ? (int64_t)graph.receiver[o.edge] : graph.receivers;
+            o.node = o.first < graph.items ? (int64_t)graph.receiver[o.first] : graph.receivers;
         } else {
             const int after = cgtp_uniform(tile->after);
             o.node = t * (int64_t)nodes;
-            o.at = o.node + nodes < graph.receivers ? o.node + nodes : graph.receivers;
             o.first = tile->row[0];
             o.count = (int)(tile->row[nodes] - o.first);
             o.end = tile->row[cgtp_lane() < nodes ? cgtp_lane() + 1 : 0];
@@ -206,8 +209,7 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
     template <typename Graph> CGTP_MEMBER void resolve(const Graph &graph, cgtp_tile_prologue &o) const
     {
         if constexpr (nodes == 0) {
-            o.node = cgtp_shuffle(o.at, 0);
-            o.row = graph.receiver_row[o.at];
+            o.row = graph.receiver_row[o.node];
             o.end = ends(graph, o.node);
         }
     }
@@ -215,12 +217,9 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
     /* Makes it the warp's tile. */
     CGTP_MEMBER void commit(const cgtp_tile_prologue &o, int t) const
     {
-        int64_t node_end = o.at;
         int continued = 0;
         if constexpr (nodes == 0) {
-            const int inside = o.row < o.edge;
-            node_end = cgtp_shuffle(o.at, 16) + cgtp_shuffle(inside, 16);
-            continued = cgtp_shuffle(inside, 0);
+            continued = o.row < o.first;
             tile->end[cgtp_lane()] = relative(o.end, o.first);
         } else {
             cgtp_sync_warp();
@@ -232,7 +231,7 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
                 tile->later = o.ticket;
         }
         if (cgtp_lane() == 0)
-            tile->node = o.node, tile->node_end = node_end, tile->number = t, tile->continued = continued;
+            tile->node = o.node, tile->number = t, tile->continued = continued;
         cgtp_sync_warp();
     }
 
@@ -255,23 +254,87 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
         return end - first > 0x7fffffff ? 0x7fffffff : (int)(end - first);
     }
 
-    /* `node` is a multiple of CGTP_LANES: brings in where the edges of the receivers from it on end. */
+    /* Brings in where the edges of the CGTP_LANES receivers end that `node` is among. */
     template <typename Graph> CGTP_MEMBER void advance(const Graph &graph, int64_t node, int64_t first) const
     {
-        if constexpr (nodes > 0)
-            return;
         const int64_t end = ends(graph, node);
         cgtp_sync_warp();
         tile->end[cgtp_lane()] = relative(end, first);
         cgtp_sync_warp();
     }
+
+    /* Where the edges of `node` end, of a tile whose first edge is `first`. Before, `node` goes on to the receiver of edge
+     * `done` of the tile, at once: those between have none, however many they are. */
+    template <typename Graph, typename Node>
+    CGTP_MEMBER int reach(const Graph &graph, Node &node, int64_t first, int done) const
+    {
+        if (nodes == 0 && node % CGTP_LANES == 0)
+            advance(graph, node, first);
+        int end = cgtp_uniform(cgtp_row_end(*tile, node));
+        CGTP_LOOP
+        while (end <= done) {
+            node = nodes ? node + 1 : (Node)cgtp_uniform((Node)graph.receiver[first + done]);
+            if constexpr (nodes == 0)
+                advance(graph, node, first);
+            end = cgtp_uniform(cgtp_row_end(*tile, node));
+        }
+        return end;
+    }
 };
 
-/* The end of the edges of `node`, relative to the tile's first edge. */
-CGTP_DEVICE int cgtp_row_end(const cgtp_tile &tile, int64_t node)
-{
-    return tile.end[(unsigned)node % CGTP_LANES];
-}
+/* ---- receivers without edges ---- */
+
+/* They are in no tile. Their rows are cleared by all warps of the launch in equal parts, wherever in the list they are:
+ * receiver r's by warp r % warps. */
+struct cgtp_lone_rows { /* multiples of 16 bytes */
+    void *at;
+    int64_t bytes, stride;
+};
+
+/* A lane has one of its warp's receivers at a time. The first is asked for when this is made, so that other work may go
+ * between that and `clear`. All lanes call. */
+template <typename Graph> struct cgtp_lone_receivers {
+    const Graph &graph;
+    int64_t warps, first; /* of the launch; the warp's first receiver */
+    bool lone;            /* the lane's, of CGTP_LANES from there on */
+
+    CGTP_MEMBER cgtp_lone_receivers(const Graph &graph_, int warps_of_block)
+        : graph(graph_), warps(cgtp_blocks() * (int64_t)warps_of_block),
+          first(cgtp_block() * (int64_t)warps_of_block + cgtp_warp()), lone(is_lone(first))
+    {
+    }
+    CGTP_MEMBER bool is_lone(int64_t from) const
+    {
+        const int64_t r = from + cgtp_lane() * warps;
+        return r < graph.receivers && graph.receiver_row[r] == graph.receiver_row[r + 1];
+    }
+
+    /* does(r), of all lanes together, for each of the warp's receivers without edges. */
+    template <typename Does> CGTP_MEMBER void each(Does does) const
+    {
+        unsigned which = cgtp_vote(lone);
+        CGTP_LOOP
+        for (int64_t from = first; from < graph.receivers;) {
+            CGTP_LOOP
+            for (int64_t r = from; which; which >>= 1, r += warps)
+                if (which & 1)
+                    does(r);
+            from += CGTP_LANES * warps;
+            which = from < graph.receivers ? cgtp_vote(is_lone(from)) : 0;
+        }
+    }
+    template <typename... Rows> CGTP_MEMBER void clear(const Rows &...rows) const
+    {
+        each([&](int64_t r) { (clear_row(rows, r), ...); });
+    }
+    static CGTP_MEMBER void clear_row(const cgtp_lone_rows &rows, int64_t r)
+    {
+        char *const row = (char *)rows.at + r * rows.stride;
+        CGTP_LOOP
+        for (int64_t i = cgtp_lane() * 16; i < rows.bytes; i += CGTP_LANES * 16)
+            *(float4 *)(row + i) = make_float4(0, 0, 0, 0);
+    }
+};
 
 /* ---- numbers of edges, 32 edges ahead ---- */
 

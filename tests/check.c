@@ -103,6 +103,20 @@ struct ref_graph check_graph(struct check *c, int64_t items, int64_t senders, in
     return (struct ref_graph){items, senders, receivers, sender, receiver};
 }
 
+static int64_t pad(const int64_t *node, int64_t items, int64_t nodes, const int64_t lone[3])
+{
+    for (int64_t e = 0; e < items; e++)
+        ((int64_t *)node)[e] += lone[0] + (node[e] >= nodes / 2 ? lone[1] : 0);
+    return nodes + lone[0] + lone[1] + lone[2];
+}
+
+void check_graph_pad(struct ref_graph *g, int64_t before, int64_t middle, int64_t after)
+{
+    const int64_t lone[3] = {before, middle, after};
+    g->senders = pad(g->sender, g->items, g->senders, lone);
+    g->receivers = pad(g->receiver, g->items, g->receivers, lone);
+}
+
 void check_graph_free(struct ref_graph *g)
 {
     free((void *)g->sender);

@@ -55,6 +55,9 @@ void check_values_free(struct check_values *);
 
 /* A random graph, or `items` alone for a batch product; receivers ascend where the product wants that. */
 struct ref_graph check_graph(struct check *, int64_t items, int64_t senders, int64_t receivers);
+
+/* Puts so many nodes that no edge has before, in the middle of and after its senders and receivers. */
+void check_graph_pad(struct ref_graph *, int64_t before, int64_t middle, int64_t after);
 void check_graph_free(struct ref_graph *);
 
 /* Counts a failure and prints it as a TAP comment (the first few of a check). */

@@ -91,7 +91,7 @@ struct alignas(16) warp_0 {
         real sums[640]; /* outputs of slot y, a row for each lane */
     } staging;
     cgtp_tile tile;
-    unsigned char padding0[72]; /* to whole lines */
+    unsigned char padding0[80]; /* to whole lines */
 };
 static_assert(sizeof(warp_0) == 23168 && offsetof(warp_0, staging) == 20352
     && offsetof(warp_0, tile) == 22912, "as planned");
@@ -563,12 +563,8 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
     tiles.commit(prologue, number);
     tiles.ask(senders, graph.sender, count, lane);
     CGTP_LOOP
-    for (; node < cgtp_uniform(tile.node_end); node++) {
-        if (node % CGTP_LANES == 0)
-            tiles.advance(graph, node, first);
-        const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
-        if (end == done)
-            continue;
+    for (; done < count; node++) {
+        const int full = tiles.reach(graph, node, first, done), end = full < count ? full : count;
         real gz_[142];
         cgtp_load_segments<set_0_z>(gz_, l.gz_ + (int64_t)node * 9088, channel_block, lane);
         cgtp_scale_segments<set_0_z>(gz_);

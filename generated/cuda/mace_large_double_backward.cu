@@ -99,7 +99,7 @@ struct alignas(16) warp_0 {
     } staging;
     real gz_[2272]; /* the receiver's row */
     cgtp_tile tile;
-    unsigned char padding0[72]; /* to whole lines */
+    unsigned char padding0[80]; /* to whole lines */
 };
 static_assert(sizeof(warp_0) == 27776 && offsetof(warp_0, staging) == 13568 && offsetof(warp_0, gz_) == 18432
     && offsetof(warp_0, tile) == 27520, "as planned");
@@ -693,10 +693,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     tiles.commit(prologue, number);
     tiles.ask(senders, graph.sender, count, lane);
     CGTP_LOOP
-    for (; node < cgtp_uniform(tile.node_end); node++) {
-        if (node % CGTP_LANES == 0)
-            tiles.advance(graph, node, first);
-        const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
+    for (; done < count; node++) {
+        const int full = tiles.reach(graph, node, first, done), end = full < count ? full : count;
         real d_gz_[71] = {0};
         cgtp_keep_segments<set_0_z, set_0_z>(own.gz_, l.gz_ + (int64_t)node * 9088, channel_block, lane);
         CGTP_LOOP
@@ -801,7 +799,9 @@ CGTP_KERNEL(128, 2) double_backward_convolution(const launch l, const cgtp_parti
     CGTP_SHARED(shared);
     double_backward_convolution_block &block = *(double_backward_convolution_block *)shared;
     cgtp_launch_wait();
+    const cgtp_lone_receivers lone(l.graph, 4);
     const int warp = cgtp_block_order(l.counters_double_backward_convolution) * 4 + cgtp_warp();
+    lone.clear(cgtp_lone_rows{l.d_gz_, 9088 * (int64_t)sizeof(real), 9088 * (int64_t)sizeof(real)});
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     warp_0 &own = block.warp[cgtp_warp()];
     const cgtp_tile_scheduler<nodes, 4, true> tiles(partition, 0, &own.tile,

@@ -86,7 +86,7 @@ struct alignas(16) warp_0 {
         real rows[2][1024];
     } staging;
     cgtp_tile tile;
-    unsigned char padding0[72]; /* to whole lines */
+    unsigned char padding0[80]; /* to whole lines */
 };
 static_assert(sizeof(warp_0) == 28800 && offsetof(warp_0, staging) == 20352
     && offsetof(warp_0, tile) == 28544, "as planned");
@@ -409,10 +409,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
     tiles.commit(prologue, number);
     tiles.ask(senders, graph.sender, count, lane);
     CGTP_LOOP
-    for (; node < cgtp_uniform(tile.node_end); node++) {
-        if (node % CGTP_LANES == 0)
-            tiles.advance(graph, node, first);
-        const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;
+    for (; done < count; node++) {
+        const int full = tiles.reach(graph, node, first, done), end = full < count ? full : count;
         real z_[142] = {0};
         CGTP_LOOP
         for (; done < end; done++) {
@@ -481,7 +479,9 @@ CGTP_KERNEL(128, 2) forward_convolution(const launch l, const cgtp_partition<1> 
     CGTP_SHARED(shared);
     forward_convolution_block &block = *(forward_convolution_block *)shared;
     cgtp_launch_wait();
+    const cgtp_lone_receivers lone(l.graph, 4);
     const int warp = cgtp_block_order(l.counters_forward_convolution) * 4 + cgtp_warp();
+    lone.clear(cgtp_lone_rows{l.z_, 9088 * (int64_t)sizeof(real), 9088 * (int64_t)sizeof(real)});
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     warp_0 &own = block.warp[cgtp_warp()];
     const cgtp_tile_scheduler<nodes, 0, true> tiles(partition, 0, &own.tile, l.counters_forward_convolution,

@@ -21,7 +21,7 @@
 
 static const char usage[] =
     "bench [--folder=DIR] [--product=TEXT] [--kernel=NAME] [--place=NAME] [--runs=N] [--items=N]\n"
-    "      [--tsv=FILE] [--variants] [--no-check]\n"
+    "      [--padding=N] [--tsv=FILE] [--variants] [--no-check]\n"
     "  --folder    where peers_h200.tsv and graphs/ are (default tests/gpu)\n"
     "  --product   only products with TEXT in their names\n"
     "  --kernel    only that one\n"
@@ -29,6 +29,7 @@ static const char usage[] =
     "  --runs      timed runs of each kernel (default 25, at least 3; fewer, but 5, where they take long)\n"
     "  --items     at most so many edges of each graph and rows of a batch (for trying things out; no peers "
     "then)\n"
+    "  --padding   so many nodes without edges after those of each graph (no peers then)\n"
     "  --tsv       also write the table to FILE, as tab-separated columns\n"
     "  --variants  sorted by time within a kernel and place, under the products' own names\n"
     "  --no-check  no comparison with the reference\n";
@@ -84,7 +85,7 @@ struct bench {
 
 static struct {
     const char *folder, *product, *kernel, *place, *tsv;
-    int64_t runs, items;
+    int64_t runs, items, padding;
     bool variants, no_check;
 } option = {.folder = "tests/gpu", .runs = 25, .items = INT64_MAX};
 
@@ -97,8 +98,8 @@ static const struct {
     {"--folder=", &option.folder, NULL, NULL},    {"--product=", &option.product, NULL, NULL},
     {"--kernel=", &option.kernel, NULL, NULL},    {"--place=", &option.place, NULL, NULL},
     {"--tsv=", &option.tsv, NULL, NULL},          {"--runs=", NULL, &option.runs, NULL},
-    {"--items=", NULL, &option.items, NULL},      {"--variants", NULL, NULL, &option.variants},
-    {"--no-check", NULL, NULL, &option.no_check},
+    {"--items=", NULL, &option.items, NULL},      {"--padding=", NULL, &option.padding, NULL},
+    {"--variants", NULL, NULL, &option.variants}, {"--no-check", NULL, NULL, &option.no_check},
 };
 
 enum { OPTIONS = sizeof options / sizeof *options };
@@ -142,8 +143,8 @@ static int64_t *read_ends(const char *graph, const char *end, int64_t *edges)
 
 static struct ref_graph read_place(int i)
 {
-    const int64_t nodes = place_info[i].nodes;
-    struct ref_graph g = {.senders = nodes, .receivers = nodes};
+    const int64_t nodes = place_info[i].nodes, all = nodes ? nodes + option.padding : 0;
+    struct ref_graph g = {.senders = all, .receivers = all};
     int64_t receivers;
     if (!nodes) {
         g.items = place_info[i].rows < option.items ? place_info[i].rows : option.items;

@@ -556,6 +556,91 @@ static bool tiles(void)
     return right;
 }
 
+/* ---- receivers without edges: those that tiles visit are the others; all warps have equal parts of them ---- */
+
+enum { LONE_RECEIVERS = 900, LONE_WARPS = 4 };
+
+/* Edges that end at each receiver; runs of receivers that have none: before, between and after them. */
+static int lone_degree(int r)
+{
+    return r == 300 ? 333 : r == 301 || r == 640 ? 100 : r >= 670 && r < 680 && r % 3 != 1 ? 24 : 0;
+}
+
+template <int nodes>
+CGTP_KERNEL(32 * LONE_WARPS, 1) lone_kernel(const cgtp_graph graph, const cgtp_partition<1> partition,
+                                            unsigned *counters, unsigned *visits, unsigned *cleared, unsigned *parts)
+{
+    CGTP_SHARED(shared);
+    cgtp_tile *const tile = (cgtp_tile *)shared + cgtp_warp();
+    const cgtp_lone_receivers lone(graph, LONE_WARPS);
+    const int warp = cgtp_block_order(counters) * LONE_WARPS + cgtp_warp();
+    lone.each([&](int64_t r) {
+        if (cgtp_lane() == 0)
+            cgtp_ticket(cleared + r), cgtp_ticket(parts + warp);
+    });
+    const cgtp_tile_scheduler<nodes, 0, false> tiles(partition, 0, tile, counters, 0);
+    for (int t = tiles.start(graph, warp, NULL); t >= 0; t = tiles.next(graph, NULL)) {
+        cgtp_tile_prologue prologue = tiles.begin(graph, t);
+        const int64_t first = prologue.first;
+        const int count = prologue.count;
+        tiles.resolve(graph, prologue);
+        int64_t node = prologue.node;
+        tiles.commit(prologue, t);
+        for (int done = 0; done < count; node++) {
+            const int full = tiles.reach(graph, node, first, done);
+            for (; done < full && done < count; done++)
+                if (cgtp_lane() == 0 && graph.receiver[first + done] == node)
+                    cgtp_ticket(visits + first + done);
+        }
+    }
+}
+
+template <int nodes> static bool lone_of(int multiprocessors)
+{
+    static const cgtp_set_cost cost[] = {{100, 0, 1, false}};
+    std::vector<int32_t> receiver;
+    std::vector<int64_t> row(1, 0);
+    for (int r = 0; r < LONE_RECEIVERS; r++) {
+        receiver.insert(receiver.end(), (size_t)lone_degree(r), r);
+        row.push_back((int64_t)receiver.size());
+    }
+    device_array<int32_t> receivers("receiver", receiver);
+    device_array<int64_t> rows("receiver_row", row);
+    cgtp_graph graph = {};
+    graph.items = (int64_t)receiver.size();
+    graph.receivers = LONE_RECEIVERS;
+    graph.receiver = receivers.p;
+    graph.receiver_row = rows.p;
+    const auto d = cgtp_make_partition<1>(multiprocessors, 1, LONE_WARPS, graph.items, graph.receivers, cost);
+    const unsigned warps = (unsigned)(cgtp_partition_blocks(d) * LONE_WARPS);
+    device_array<unsigned> counters("counters", (size_t)cgtp_counters(1, 1, multiprocessors));
+    device_array<unsigned> visits("visits", receiver.size()), cleared("cleared", LONE_RECEIVERS), parts("parts", warps);
+    clear(counters), clear(visits), clear(cleared), clear(parts);
+    if (cgtp_launch(lone_kernel<nodes>, cgtp_partition_blocks(d), 32 * LONE_WARPS, LONE_WARPS * sizeof(cgtp_tile), NULL,
+                    graph, d, counters.p, visits.p, cleared.p, parts.p) != CGTP_OK)
+        return false;
+    bool right = true;
+    unsigned most = 0, runs = 0;
+    for (unsigned visited : visits.get())
+        right &= visited == 1;
+    for (unsigned part : parts.get())
+        most = part > most ? part : most;
+    for (int r = 0, run = 0; r < LONE_RECEIVERS; r++) {
+        right &= cleared.get()[(size_t)r] == (lone_degree(r) == 0);
+        run = lone_degree(r) ? 0 : run + 1;
+        runs += run % (int)warps == 1; /* of each run a warp has one of so many, rounded up */
+    }
+    return right && most <= runs;
+}
+
+static bool lone_receivers(void)
+{
+    bool right = true;
+    for (int multiprocessors : {1, 3, 9})
+        right &= lone_of<0>(multiprocessors) && lone_of<2>(multiprocessors);
+    return right;
+}
+
 static bool host_reads(void)
 {
     device_array<real> x("x", numbers(4));
@@ -668,6 +753,7 @@ int main(int argc, char **argv)
     right("slots of blocks", slots);
     right("shares of path sets", shares);
     right("tiles, long and short", tiles);
+    right("receivers without edges", lone_receivers);
     simt_resident(1);
     right("chain of blocks, one at a time", chain<NONE>);
     right("tiles, long and short, one block at a time", tiles);

@@ -50,6 +50,9 @@ int conv_components_x(const struct source *, int x);
 
 /* The kernel's inputs or outputs of a slot that the demand has, by number: returns their number. */
 int conv_operands(const struct source *, enum slot, bool outputs, int *number);
+
+/* Do the path sets write every element of a row of z? */
+bool conv_covers_z(const struct source *);
 /* Does a stage hold what depends on the edge's sender? */
 bool conv_needs_senders(const struct source *);
 

@@ -339,14 +339,8 @@ static void emit_set(struct conv *c)
     if (g->orders)
         line(o, "tiles.ask(order, graph.order, count, lane);");
     line(o, "CGTP_LOOP");
-    line(o, "for (; node < cgtp_uniform(tile.node_end); node++) {");
-    line(o, "if (node %% CGTP_LANES == 0)");
-    line(o, "tiles.advance(graph, node, first);");
-    line(o, "const int full = cgtp_uniform(cgtp_row_end(tile, node)), end = full < count ? full : count;");
-    if (!g->g_outputs) {
-        line(o, "if (end == done)");
-        line(o, "continue;");
-    }
+    line(o, "for (; done < count; node++) {");
+    line(o, "const int full = tiles.reach(graph, node, first, done), end = full < count ? full : count;");
     emit_receiver_begin(c);
     conv_edges(c);
     if (g->g_outputs)
@@ -410,6 +404,21 @@ static void emit_block_of_set(struct conv *c)
          of_numbers_ahead(c, "", ", "));
 }
 
+/* The rows of slot z's outputs of receivers without edges, unless all rows are cleared before. */
+static const char *lone_rows(const struct source *w)
+{
+    int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1);
+    int n = conv_covers_z(w) ? conv_operands(w, SLOT_G, true, output) : 0;
+    struct text list = {.arena = w->arena};
+    for (int i = 0; i < n; i++) {
+        const struct operand *f = kernel_output(w->demand->kernel, output[i]);
+        const char *type = source_held(w->plan, f);
+        text_printf(&list, "%scgtp_lone_rows{l.%s, %lld * (int64_t)sizeof(%s), %s * (int64_t)sizeof(%s)}",
+                    i ? ", " : "", f->array, source_dim(f), type, source_stride(w, f), type);
+    }
+    return n ? text_string(&list) : NULL;
+}
+
 /* A block computes its own path set; then, while tiles of others are left, these. */
 static void emit_sets(struct conv *first)
 {
@@ -464,15 +473,22 @@ static void emit_kernel(struct conv *first)
     line(o, "CGTP_SHARED(shared);");
     line(o, "%s &block = *(%s *)shared;", g->block->name, g->block->name);
     line(o, "cgtp_launch_wait();");
+    const char *lone = lone_rows(w);
+    if (lone)
+        line(o, "const cgtp_lone_receivers lone(l.graph, %d);", g->warps);
     const char *policies = "const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();";
     if (g->sets == 1) {
         line(o, "const int warp = cgtp_block_order(l.counters_%s) * %d + cgtp_warp();", g->name, g->warps);
+        if (lone)
+            line(o, "lone.clear(%s);", lone);
         line(o, "%s", policies);
         emit_block_of_set(first);
     } else {
         line(o, "int order;");
         line(o, "int set = cgtp_block_slot(partition, l.counters_%s, %d, order);", g->name, conv_queues(g));
         line(o, "const int warp = order * %d + cgtp_warp();", g->warps);
+        if (lone)
+            line(o, "lone.clear(%s);", lone);
         line(o, "%s", policies);
         emit_sets(first);
     }

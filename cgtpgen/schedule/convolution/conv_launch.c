@@ -18,25 +18,13 @@ const char *conv_counters(struct arena *a, const struct convolution *g)
     return arena_printf(a, "cgtp_counters(%d, %d, cgtp_multiprocessors())", g->sets, conv_queues(g));
 }
 
-/* Do the path sets write every element of a row of z? */
-static bool covers_z(const struct source *w, const struct convolution *g)
-{
-    int64_t written = 0;
-    for (int s = 0; s < g->sets; s++)
-        for (int i = 0; i < g->set[s].zs; i++) {
-            const struct path *p = &w->problem->path[g->set[s].z[i]];
-            written += (int64_t)p->mul_z * (2 * p->l3 + 1);
-        }
-    return written == w->problem->dim[SLOT_G];
-}
-
 static void emit_clear(struct source *w)
 {
     const struct convolution *g = own(w);
     struct clear c = clear_begin(w->arena);
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct operand *q = demand_operand(w->demand, i);
-        const bool adds = q->slot == SLOT_G   ? !covers_z(w, g)
+        const bool adds = q->slot == SLOT_G   ? !conv_covers_z(w)
                           : q->slot == SLOT_X ? !g->edge_buffer
                                               : q->slot == SLOT_Y && g->parts > 1 && !g->part_buffer;
         if (adds)

@@ -8,7 +8,7 @@
 enum {
     STAGE_ALIGN = 128, /* copies are fastest to multiples of it */
     SLICE_ALIGN = 16,  /* of what a lane copies at a time */
-    TILE_BYTES = 184   /* struct cgtp_tile of the runtime */
+    TILE_BYTES = 176   /* struct cgtp_tile of the runtime */
 };
 
 const char *conv_field(struct arena *a, const char *name, enum slot slot, int number)

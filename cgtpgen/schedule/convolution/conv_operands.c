@@ -141,3 +141,15 @@ const char *conv_move(const struct conv *c, const struct conv *other)
     }
     return text_string(&list);
 }
+
+bool conv_covers_z(const struct source *w)
+{
+    const struct convolution *g = own(w);
+    int64_t written = 0;
+    for (int s = 0; s < g->sets; s++)
+        for (int i = 0; i < g->set[s].zs; i++) {
+            const struct path *p = &w->problem->path[g->set[s].z[i]];
+            written += (int64_t)p->mul_z * (2 * p->l3 + 1);
+        }
+    return written == w->problem->dim[SLOT_G];
+}
