@@ -441,7 +441,7 @@ static void time_kernel(struct bench *b, const struct table_entry *t, const cgtp
                                       : reduction[p->sorted][t->deterministic]};
     if (b->results == RESULTS)
         return;
-    if (option.items == INT64_MAX && !t->scaled)
+    if (option.items == INT64_MAX && !option.padding && !t->scaled)
         r.peer = peer_of(b->peer, b->peers, r.key);
     if (measure(m, g, d, &r))
         add_result(b, &r);
@@ -548,7 +548,7 @@ int main(int argc, char **argv)
     bool good = true;
     for (int i = 1; i < argc && good; i++)
         good = read_option(argv[i]);
-    if (!good || option.runs < 3 || option.runs > 100000 || option.items < 1) {
+    if (!good || option.runs < 3 || option.runs > 100000 || option.items < 1 || option.padding < 0) {
         fputs(usage, stderr);
         return 2;
     }
