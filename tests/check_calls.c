@@ -182,7 +182,7 @@ static void spoil_sizes(struct call *call)
         const void *passed = wide ? (void *)&spoilt : (void *)&narrow;
         *n32[i] = *n64[i] = -1;
         expect(call, passed, CGTP_BAD_SIZE, "a negative number of", name[i]);
-        *n32[i] = *n64[i] = INT64_MAX / 2;
+        *n32[i] = *n64[i] = INT64_MAX / 2 + 1; /* of as little as a number of 16 bits each */
         if (uses(call, index[i]))
             expect(call, passed, CGTP_BAD_SIZE, "too many", name[i]);
     }
