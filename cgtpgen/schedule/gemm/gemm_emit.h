@@ -59,8 +59,9 @@ void gemm_copies(struct gemm_writer *, const char *tile, const char *to, const c
 const char *gemm_weights_name(struct gemm_writer *, const struct operand *);
 const char *gemm_weights_of(const struct gemm_path *, int input);
 
-/* Puts all that the kernel reads where it is read, by a block of so many threads. */
-void gemm_arrange_weights(struct gemm_writer *, int threads);
+/* Puts all that the kernel reads where it is read, by a block of so many threads; meanwhile: what is done
+ * while the first of them are on their way. */
+void gemm_arrange_weights(struct gemm_writer *, int threads, void (*meanwhile)(struct gemm_writer *));
 
 /* The kernels; that of weights is for a kernel of rows which has no room for them. */
 void gemm_weights_kernel(struct gemm_writer *);

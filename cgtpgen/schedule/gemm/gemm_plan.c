@@ -427,7 +427,7 @@ static bool choose_blocks(struct arena *a, struct gemm *g)
 /* Parts of how many blocks of columns: of few, more warps have room on a multiprocessor. */
 static bool choose_sums(struct arena *a, struct gemm *g)
 {
-    static const int limit[] = {8, 4};
+    static const int limit[] = {8};
     struct gemm best = {0};
     for (int l = 0; l < (int)(sizeof limit / sizeof *limit); l++) {
         find_sums(a, g, gemm_has_parts(g->sums), limit[l]);

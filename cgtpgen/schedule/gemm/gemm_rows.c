@@ -544,17 +544,24 @@ static void emit_head(struct gemm_writer *c)
     gemm_begin_launch(c);
 }
 
+/* Copies of the first tile. Weights are asked for before, as rows of all teams take a while to come. */
+static void emit_first(struct gemm_writer *c)
+{
+    line(c->o, "if (tile < tiles) {");
+    gemm_copies(c, "tile", "own.ring[0]", c->r->members > 1 ? "member" : "0", c->r->members);
+    line(c->o, "}");
+    line(c->o, "cgtp_copies_commit();");
+}
+
 void gemm_rows_kernel(struct gemm_writer *c)
 {
     const struct gemm_rows *r = c->r;
     emit_head(c);
-    line(c->o, "if (tile < tiles) {");
-    gemm_copies(c, "tile", "own.ring[0]", r->members > 1 ? "member" : "0", r->members);
-    line(c->o, "}");
-    line(c->o, "cgtp_copies_commit();");
     if (r->resident) {
-        gemm_arrange_weights(c, r->teams * r->members * 32);
+        gemm_arrange_weights(c, r->teams * r->members * 32, emit_first);
         line(c->o, "cgtp_sync_block();");
+    } else {
+        emit_first(c);
     }
     emit_tile(c);
     gemm_end_launch(c);

@@ -72,7 +72,8 @@ static const char *arranged_from(struct gemm_writer *c, const struct arranged *q
 }
 
 /* Those of n paths, all of them on their way before the first is put. */
-static void emit_together(struct gemm_writer *c, const struct arranged *q, int n, int threads)
+static void emit_together(struct gemm_writer *c, const struct arranged *q, int n, int threads,
+                          void (*meanwhile)(struct gemm_writer *))
 {
     line(c->o, "{");
     for (int i = 0; i < n; i++)
@@ -81,13 +82,15 @@ static void emit_together(struct gemm_writer *c, const struct arranged *q, int n
     for (int i = 0; i < n; i++)
         line(c->o, "cgtp_bring_weights<%d>(piece%d, %s, cgtp_thread());", threads, i,
              arranged_from(c, &q[i]));
+    if (meanwhile)
+        meanwhile(c);
     for (int i = 0; i < n; i++)
         line(c->o, "cgtp_leave_weights<%d>(%s, piece%d, cgtp_thread());", threads, arranged_to(c, &q[i]), i);
     line(c->o, "}");
 }
 
 /* Puts all that the kernel reads where it is read, by a block of so many threads. */
-void gemm_arrange_weights(struct gemm_writer *c, int threads)
+void gemm_arrange_weights(struct gemm_writer *c, int threads, void (*meanwhile)(struct gemm_writer *))
 {
     const int most = TOGETHER * 4 / kernel_size(c->d->kernel) * (gemm_is_turned(c->r) ? 2 : 1);
     int n;
@@ -97,13 +100,17 @@ void gemm_arrange_weights(struct gemm_writer *c, int threads)
         for (int64_t turns = 0; k < n; k++)
             if ((turns += (q[k].pieces + threads - 1) / threads) > most)
                 break;
+        if (k == i && i == 0)
+            meanwhile(c);
         if (k > i)
-            emit_together(c, q + i, k - i, threads);
+            emit_together(c, q + i, k - i, threads, i ? NULL : meanwhile);
         else
             line(c->o, "cgtp_arrange_weights<%s>(%s, %s, cgtp_thread(), %d);", weights_type(c, q[i].path),
                  arranged_to(c, &q[i]), arranged_from(c, &q[i]), threads);
         i = k > i ? k : i + 1;
     }
+    if (!n)
+        meanwhile(c);
 }
 
 void gemm_weights_kernel(struct gemm_writer *c)
