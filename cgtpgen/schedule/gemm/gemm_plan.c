@@ -530,7 +530,7 @@ static int components_of(const struct demand *d, int path)
 }
 
 /* The demand's outputs that this kernel makes; NULL: there are none. Paths of fewer components of x than of z
- * are worked from z to x where that takes fewer products. */
+ * are worked from z to x where that takes fewer products, but for those whose y has x's channels. */
 static const struct demand *outputs_of(struct arena *a, const struct demand *d, int kernel)
 {
     const struct plan *plan = gemm_roles(d->plan);
@@ -541,8 +541,9 @@ static const struct demand *outputs_of(struct arena *a, const struct demand *d, 
         if (kernel_of(d, o) == kernel)
             output[n++] = d->output[o];
     for (int p = 0; p < paths; p++) {
+        const struct path_plan *e = &plan->path[p];
         takes[p] = d->variant_of[p] >= 0;
-        marked[p] = takes[p] && plan->path[p].matrix->rows < plan->path[p].matrix->columns;
+        marked[p] = takes[p] && !e->elementwise && e->matrix->rows < e->matrix->columns;
         any |= marked[p];
     }
     const struct demand *of = n ? demand_build(d->codes, plan, d->kernel, n, output, takes) : NULL;
