@@ -55,7 +55,7 @@ class Tuner:
     def build(self):
         sources = [file for file in self.files if file.endswith(('.c', '.cu'))]
         built = run('tests/simt/build.sh', f'{self.folder}/tune', *sources, 'runtime/cgtp.c', 'runtime/cgtp_tune.c',
-                    'tests/tuner/device.c', env=dict(os.environ, CXX='g++', BUILD=BUILD,
+                    'tests/tuner/device.c', env=dict(os.environ, BUILD=BUILD,
                                                      SIMT_FLAGS='-DCGTP_SELFTEST_CUDA -Itests/selftest'))
         return ok(built.returncode == 0, f'{self.name}: builds on the shim', built.stdout)
 
@@ -76,8 +76,8 @@ def table(output):
     return re.findall(r'^ +([\d.]+|-) +(?:[\d.]+|-)  (.*)$', output, re.M)
 
 
-if not shutil.which('g++'):
-    skip('the program', 'no g++')
+if not (shutil.which('clang++') or shutil.which('g++')):
+    skip('the program', 'no compiler of C++')
     done()
 small = Tuner(SPEC)
 count = len(small.alternatives)
