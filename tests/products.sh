@@ -25,7 +25,7 @@ check_products()
     "$folder/check" "$@"
 }
 
-# Lets what follows be compiled, with $quick, by what takes least time: tcc, a twelfth of clang's, where clang is there to
+# Lets what follows be compiled, with $quick, by what takes least time: tcc, a tenth of clang's, where clang is there to
 # warn of what it reads; or clang: without optimisation it takes half of gcc's time, and less where it need not look for
 # multiply-adds, which there are none of without -march. Sanitized objects are all of one compiler.
 quick=-O0
