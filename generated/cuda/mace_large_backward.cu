@@ -524,7 +524,6 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
     cgtp_policy stream, cgtp_policy keep)
 {
     const auto &graph = l.graph;
-    const cgtp_tile &tile = own.tile;
     const int lane = cgtp_pinned_lane();
     cgtp_tile_prologue prologue = tiles.begin(graph, number);
     const int64_t first = prologue.first;

@@ -311,7 +311,8 @@ static void emit_set(struct conv *c)
     const char *index = index_type(w);
     emit_set_head(c);
     line(o, "const auto &graph = l.graph;");
-    line(o, "const cgtp_tile &tile = own.tile;");
+    if (g->hands_over)
+        line(o, "const cgtp_tile &tile = own.tile;");
     line(o, "const int lane = cgtp_pinned_lane();");
     line(o, "cgtp_tile_prologue prologue = tiles.begin(graph, number);");
     line(o, "const int64_t first = prologue.first;");
