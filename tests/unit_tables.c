@@ -160,8 +160,9 @@ static void tune(void **state)
             const struct knob_range *q = &d->knob[k];
             if (!q->step) /* takes a word: see devices_emit */
                 continue;
-            const int values[] = {q->least,     q->most,     q->least + q->step,
-                                  q->least - 1, q->most + 1, q->least + q->step - 1};
+            const int second = q->step == DOUBLES ? 2 * q->least : q->least + q->step;
+            const int between = q->step == DOUBLES ? second + 1 : second - 1;
+            const int values[] = {q->least, q->most, second, q->least - 1, q->most + 1, between};
             for (int v = 0; v < 6; v++) {
                 const char *said;
                 bool good = v < 3 || (v == 5 && q->step == 1);
