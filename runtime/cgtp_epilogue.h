@@ -156,13 +156,14 @@ CGTP_DEVICE void cgtp_store_batches(T (&staging)[buffers][length], const real *r
 }
 
 /* To a row: through staging buffers, as whole lines, in the row's type; as many segments at a time as a buffer holds,
- * through two buffers in turn. Between two rows all lanes meet: the next has an edge, whose copies they wait for. */
+ * through two buffers in turn. Lanes meet at the end: nothing else keeps another output's row off the last buffer. */
 template <typename S, typename T, int buffers, int length>
 CGTP_DEVICE void cgtp_store_segments(real (&staging)[buffers][length], const real *r, T *row, int channel_block,
                                      int lane)
 {
     auto &rounded = *(T(*)[buffers][length * (int)sizeof(real) / (int)sizeof(T)])&staging;
     cgtp_store_batches<S, 0, 0>(rounded, r, cgtp_row<T, S>(row, channel_block, lane), lane);
+    cgtp_sync_warp();
 }
 
 /* ---- sums that carry rounding errors along ---- */
