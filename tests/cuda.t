@@ -554,6 +554,11 @@ for job in jobs:
         ok(results[job].returncode == 0 and not other and any(kernel.startswith(f'{job[2]}_') for kernel in kernels), name, *other)
     else:
         skip(name, 'nvcc does not know it')
+static = [k['shared'] for result in results.values() for k in reported(result.stdout)[0].values()]
+with open('runtime/cgtp_cuda.h') as f:
+    left = int(re.search(r'shared > 48 \* 1024 - (\d+)\)', f.read()).group(1))
+ok(not static or 0 < max(static) <= left,
+   f'{len(static)} kernels have at most the {left} bytes of their own that a launch leaves of 48 KiB', max(static, default=0))
 arch, product = DETAILED
 report = json.loads(run(GENERATOR, '--backend=cuda', f'--arch={arch}', '--print=json',
                         f'specs/{product}.yaml').stdout)
