@@ -168,7 +168,11 @@ deb: $(BUILD)/static/cgtpgen
 	$(Q)SOURCE_DATE_EPOCH=$(EPOCH) dpkg-deb --root-owner-group --build $(BUILD)/deb $(BUILD)/$(DEB).deb > /dev/null
 	@echo $(BUILD)/$(DEB).deb
 
-test: $(BUILD)/cgtpgen $(filter $(UNITS),$(TESTS)) $(TEST_NEEDS)
+# What tests need is built by as many jobs as tests are run by, unless make was told how many.
+.PHONY: test-needs
+test-needs: $(BUILD)/cgtpgen $(filter $(UNITS),$(TESTS)) $(TEST_NEEDS)
+test:
+	$(Q)$(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(PROVE_JOBS)) test-needs
 	$(Q)CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' CC='$(CC)' CFLAGS='$(CFLAGS)' PYTHON='$(PYTHON)' \
 	    TEST_ALL='$(TEST_ALL)' prove -e '' -j$(PROVE_JOBS) $(TESTS)
 

@@ -143,10 +143,10 @@ else
     check_kernels sample_staged_parts_double_atomic "$irmul $three $double $atomic" \
         tests/simt/specs/staged_parts_graph.yaml sizes paths
     check_kernels sample_tiled "sed -e 's/^kernels: .*/kernels: [backward, double_backward]/'" "$tiled" sizes paths
-    check_kernels sample_tiled_double_layouts "$irmulyz $double -e 's/^kernels: .*/kernels: [forward, backward]/'" "$tiled" sizes
+    check_kernels sample_tiled_double_layouts "$irmulyz $three $double" "$tiled" sizes
     check_kernels sample_gemm "sed $three" \
         'tests/simt/specs/gemm_wide.yaml tests/simt/specs/gemm_pairs.yaml tests/simt/specs/gemm_tied.yaml' sizes paths calls
-    check_kernels sample_gemm_double_layouts "$irmulyz $double -e 's/^kernels: .*/kernels: [backward]/'" \
+    check_kernels sample_gemm_double_layouts "$irmulyz $three $double" \
         'tests/simt/specs/gemm_wide.yaml tests/simt/specs/gemm_pairs.yaml tests/simt/specs/gemm_tied.yaml' sizes
     # e3nn's cases of few channels, none of which fill a block
     check_kernels sample_gemm_golden "sed $three -e '\$atune: {sm_90: {evaluation: gemm}}'" \
