@@ -279,7 +279,7 @@ static void emit_sums(struct staged_writer *c, int o)
 {
     if (demand_output(c->w->demand, o)->slot == SLOT_Y)
         line(c->o, "real %s[cgtp_sums_length(%lld)] = {0};", demand_output(c->w->demand, o)->symbol,
-             source_dim(demand_operand(c->w->demand, o)));
+             (long long)(c->g->sums_to - c->g->sums_from));
 }
 
 /* Results that are added to where they are made begin as zeros. */
@@ -347,8 +347,10 @@ static void emit_part(struct staged_writer *c, int number)
     staged_work(c, &g->part[number]);
     for (int o = 0; o < d->outputs && g->whole.pieces && last; o++)
         if (demand_output(d, o)->slot == SLOT_Y)
-            line(c->o, "cgtp_reduce_lanes<%lld, CGTP_STORE>(own.out.%s[warp], %s);",
-                 source_dim(demand_operand(d, o)), demand_output(d, o)->symbol, demand_output(d, o)->symbol);
+            line(c->o, "cgtp_reduce_lanes<%lld, CGTP_STORE>(%s, %s);", (long long)(g->sums_to - g->sums_from),
+                 plus_offset(c->w->arena, arena_printf(c->w->arena, "own.out.%s[warp]", demand_output(d, o)->symbol),
+                             g->sums_from),
+                 demand_output(d, o)->symbol);
     if (g->any_others)
         emit_others(c);
     emit_end(c, number);

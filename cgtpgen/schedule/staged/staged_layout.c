@@ -16,6 +16,11 @@ bool staged_connects(const struct path *p)
     return p->mode == MODE_UVW;
 }
 
+bool staged_takes_ys(const struct path *p)
+{
+    return !staged_connects(p) || staged_rows(p) > 1;
+}
+
 int staged_row_length(const struct path *p)
 {
     return !p->weighted ? 0 : staged_connects(p) ? p->mul_y * p->mul_z : p->mul_y;

@@ -138,7 +138,7 @@ static int row_work(const struct staged *g, const struct path *p)
 {
     const struct demand *d = g->demand;
     const struct variant *v = staged_variant(g, p->number);
-    const struct path_code code = demand_code(d, p->number);
+    const struct path_code code = g->code[p->number];
     int products = v->ps, work = PATH_WORK;
     for (int w = 0; w < v->ws; w++)
         products += v->w[w].parts;

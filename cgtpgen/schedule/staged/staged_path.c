@@ -1,13 +1,8 @@
 /* staged_path.c - staged items: what a path is in a pass, and where a lane's part of its operands is. */
 #include "schedule/staged/staged_path.h"
 
+#include "schedule/code_print.h"
 #include "schedule/path.h"
-
-/* Does the path take channels of y one by one, each in an array of the lane? */
-static bool takes_ys(const struct path *p)
-{
-    return !staged_connects(p) || staged_rows(p) > 1;
-}
 
 /* What a path's function takes where y is in arrays of the lane: of an input or output of the kernel. */
 static const char *argument(const struct device_path *f, int operand)
@@ -24,7 +19,8 @@ static const char *argument(const struct device_path *f, int operand)
     if (slot == SLOT_X)
         return arena_printf(f->w->arena, "%ss%d", name, f->path->x);
     if (slot == SLOT_W)
-        return input ? staged_weight(q, staged_input(q->c, r->input[operand].source))
+        return input ? arena_printf(f->w->arena, "%s%s", staged_factor(q),
+                                    staged_weight(q, staged_input(q->c, r->input[operand].source)))
                      : arena_printf(f->w->arena, "%sv", name);
     return NULL;
 }
@@ -32,16 +28,16 @@ static const char *argument(const struct device_path *f, int operand)
 struct device_path staged_path_function(const struct staged_path *q, bool tensor)
 {
     const struct source *w = q->c->w;
-    const struct path_code code = demand_code(w->demand, q->path->number);
+    const struct path_code code = q->c->g->code[q->path->number];
     struct device_path f = {.w = q->c->w,
                             .o = q->c->o,
                             .path = q->path,
                             .code = tensor ? code.tensor : code.product,
-                            .matrix = w->plan->path[q->path->number].matrix,
+                            .matrix = q->c->g->matrix[q->path->number],
                             .channels = 1};
     if (staged_connects(q->path))
         f.rows = w->spec->index[SLOT_Y] == INDEX_SHARED ? "l" : "at";
-    if (takes_ys(q->path)) {
+    if (staged_takes_ys(q->path)) {
         f.argument = argument;
         f.context = (void *)q;
     }
@@ -165,6 +161,12 @@ const char *staged_weight(const struct staged_path *q, const char *row)
                         staged_row_number(q, 0));
 }
 
+const char *staged_factor(const struct staged_path *q)
+{
+    const struct surd factor = q->c->g->factor[q->path->number];
+    return factor.sign ? arena_printf(q->c->w->arena, "%s * ", constant_name(q->c->w->constants, factor)) : "";
+}
+
 const char *staged_row_number(const struct staged_path *q, int from)
 {
     struct arena *a = q->c->w->arena;
@@ -212,7 +214,7 @@ void staged_open_ys(const struct staged_path *q, bool sums)
 {
     struct staged_writer *c = q->c;
     const struct demand *d = c->w->demand;
-    if (!takes_ys(q->path))
+    if (!staged_takes_ys(q->path))
         return;
     if (q->rows > 1) {
         line(c->o, "CGTP_UNROLL");
@@ -238,7 +240,7 @@ void staged_close_ys(const struct staged_path *q, bool sums)
 {
     struct staged_writer *c = q->c;
     const struct demand *d = c->w->demand;
-    if (!takes_ys(q->path))
+    if (!staged_takes_ys(q->path))
         return;
     for (int o = 0; o < d->outputs && sums; o++) {
         const struct operand *y = demand_operand(d, o);
@@ -249,7 +251,7 @@ void staged_close_ys(const struct staged_path *q, bool sums)
             q->rows > 1 ? arena_printf(c->w->arena, " + v * %lld", (long long)b->channel) : "";
         line(c->o, "CGTP_UNROLL");
         line(c->o, "for (int j = 0; j < %d; j++)", 2 * q->path->l2 + 1);
-        line(c->o, "%s[%lld%s + j * %lld] += %sv[j];", y->symbol, (long long)b->offset, channel,
+        line(c->o, "%s[%lld%s + j * %lld] += %sv[j];", y->symbol, (long long)(b->offset - c->g->sums_from), channel,
              (long long)b->component, y->symbol);
     }
     line(c->o, "}");

@@ -42,6 +42,9 @@ const char *staged_row_number(const struct staged_path *, int from);
 /* The weight of the lane's channel of x and one of y in a row, where there is but one. */
 const char *staged_weight(const struct staged_path *, const char *row);
 
+/* "K1_2 * ": what weights and their gradients are multiplied with; "": nothing. */
+const char *staged_factor(const struct staged_path *);
+
 /* The lane's channel of all inputs of slot x. */
 void staged_load_x(struct staged_writer *, int segment);
 

@@ -132,7 +132,7 @@ static int registers_of(const struct staged *g)
     const struct demand *d = g->demand;
     const struct kernel_form *k = d->kernel->form;
     int most = 0,
-        sums = g->whole.pieces ? demand_outputs_of(d, SLOT_Y) * (int)d->plan->problem->dim[SLOT_Y] : 0;
+        sums = g->whole.pieces ? demand_outputs_of(d, SLOT_Y) * (int)(g->sums_to - g->sums_from) : 0;
     for (int i = 0; i < d->plan->problem->paths; i++) {
         const struct path *p = &d->plan->problem->path[i];
         const struct variant *v = d->variant_of[i] < 0 ? NULL : &d->variant[d->variant_of[i]];
@@ -141,7 +141,7 @@ static int registers_of(const struct staged *g)
             if (demand_reads(d, in))
                 words += k->input[in].slot == SLOT_W ? 1
                          : k->input[in].slot == SLOT_Y && g->passes[i] && !staged_connects(p)
-                             ? staged_rows(p) * d->plan->path[i].matrix->forms
+                             ? staged_rows(p) * g->matrix[i]->forms
                              : 2 * path_degree(p, k->input[in].slot) + 1;
         for (int o = 0; v && o < d->outputs; o++)
             if (demand_output(d, o)->slot != SLOT_W)
@@ -177,6 +177,22 @@ static void divide_paths(struct arena *a, struct staged *g)
     }
     g->scratch = item_scratch(d, g->others);
     find_divisible(a, g);
+}
+
+/* Which elements of y passes sum gradients of: from the first to the last that one of their paths reads. */
+static void find_sums(struct staged *g)
+{
+    const struct problem *p = g->demand->plan->problem;
+    g->sums_from = p->dim[SLOT_Y];
+    for (int i = 0; i < p->paths; i++) {
+        const struct segment *y = &p->y.segment[p->path[i].y];
+        if (!g->passes[i])
+            continue;
+        const bool whole = !staged_takes_ys(&p->path[i]);
+        const int64_t from = whole ? 0 : y->offset, to = whole ? p->dim[SLOT_Y] : y->offset + (int64_t)y->mul * (2 * y->ir.l + 1);
+        g->sums_from = g->sums_from < from ? g->sums_from : from;
+        g->sums_to = g->sums_to > to ? g->sums_to : to;
+    }
 }
 
 /* Which paths add to z by rows: those to segments that columns make before, or other rows. */
@@ -506,6 +522,8 @@ const char *staged_plan(struct arena *a, struct schedule *s)
         return why;
     divide_paths(a, g);
     find_added(a, g);
+    find_sums(g);
+    staged_codes(a, g);
     find_places(a, g);
     const struct staged_knobs knob = {knob_value(s, KNOB_STAGES), knob_value(s, KNOB_WARPS),
                                       knob_value(s, KNOB_PARTS)};
@@ -515,7 +533,7 @@ const char *staged_plan(struct arena *a, struct schedule *s)
     choose_owner(a, g, s);
     g->holds = may_hold(g);
     s->own = g;
-    s->operations = demand_operations(s->demand);
+    s->operations = g->operations;
     s->cost = cost_of(g, s);
     s->long_code = has_long_code(g);
     return NULL;

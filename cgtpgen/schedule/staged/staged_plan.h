@@ -64,12 +64,18 @@ struct staged {
     const struct demand *demand;
     const struct device *device;
     bool *passes, *others; /* [paths]: computed by passes; one after the other */
+    const struct matrix **matrix; /* [paths] */
+    struct path_code *code;       /* [paths]: of those with passes */
+    struct surd *factor;          /* [paths]: that weights and their gradients are multiplied with, as the matrix has
+                                     it not; its sign is 0: there is none */
+    struct operations operations; /* per item */
     bool *added, adds; /* [paths]: z is added to what is there, by rows; is there a path of that kind whose z
                           nothing has made before? */
     bool any_others, divisible; /* are there such paths; may a team's warps divide them? */
     bool *apart;                /* [demand's outputs]: do warps that divide them add to different elements? */
     enum index_kind owner;    /* of whose nodes rows are summed, items being in their order; item: of none */
     bool *owned;              /* [demand's outputs]: are they? */
+    int64_t sums_from, sums_to; /* elements of y whose gradients passes sum */
     bool holds;               /* sums of z at nodes stay in the registers of the only pass */
     int64_t scratch;          /* elements that the latter need (item_device.h) */
     struct staged_part whole; /* all weights at once: its passes by rows make T */
@@ -118,6 +124,9 @@ int staged_together(const struct demand *, const struct path *);
 bool staged_divides(const struct staged *);
 bool staged_by_warps(const struct staged *, int o);
 
+/* Does a path take channels of y one by one, each in an array of the lane? */
+bool staged_takes_ys(const struct path *);
+
 /* Are they weights that all items share? */
 bool staged_is_common(const struct operand *);
 
@@ -131,6 +140,9 @@ bool staged_holds(const struct staged *, int output);
 /* The length of chunks of items and the number of partial rows, as C expressions. */
 const char *staged_chunk(struct arena *, const struct staged *);
 const char *staged_partial(struct arena *, const struct staged *);
+
+/* Chooses the codes of paths that are computed by passes. */
+void staged_codes(struct arena *, struct staged *);
 
 /* All weights are one part. */
 void staged_whole(struct arena *, struct staged *);

@@ -263,8 +263,8 @@ static void store_weights(const struct staged_path *q)
     const struct demand *d = c->w->demand;
     for (int o = 0; o < d->outputs && q->path->weighted; o++)
         if (demand_output(d, o)->slot == SLOT_W)
-            line(c->o, "%s %s %sv[0];", staged_weight(q, staged_output(c, o)),
-                 weights_go_on(c, o) ? "+=" : "=", demand_output(d, o)->symbol);
+            line(c->o, "%s %s %s%sv[0];", staged_weight(q, staged_output(c, o)),
+                 weights_go_on(c, o) ? "+=" : "=", staged_factor(q), demand_output(d, o)->symbol);
 }
 
 /* All that the path does for the lane's channel of x. */
