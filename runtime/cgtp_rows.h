@@ -170,40 +170,44 @@ struct cgtp_run {
     int64_t partial;  /* the run's partial row; negative: the node has no other run */
 };
 
-template <bool senders, typename Graph> CGTP_DEVICE int64_t cgtp_nth_item(const Graph &graph, int64_t position)
+template <bool senders, typename Graph, typename Position>
+CGTP_DEVICE Position cgtp_nth_item(const Graph &graph, Position position)
 {
     if constexpr (senders)
-        return graph.by_sender[position];
+        return (Position)graph.by_sender[position];
     else
         return position;
 }
 
 /* The node of an item. */
-template <bool senders, typename Graph> CGTP_DEVICE int64_t cgtp_node_of(const Graph &graph, int64_t item)
+template <bool senders, typename Graph, typename Position>
+CGTP_DEVICE Position cgtp_node_of(const Graph &graph, Position item)
 {
     if constexpr (senders)
-        return graph.sender[item];
+        return (Position)graph.sender[item];
     else
-        return graph.receiver[item];
+        return (Position)graph.receiver[item];
 }
 
 /* Where a team is: at a position, which is number `place` of chunk `number`; and the place after it, where chunks are
  * dealt out to so many teams. */
-struct cgtp_place {
-    int64_t position, number;
-    int place;
+template <typename Position> struct cgtp_place {
+    Position position, number;
+    int place = 0;
 
-    CGTP_MEMBER cgtp_place after(int chunk, int64_t teams) const
+    CGTP_MEMBER cgtp_place(Position of, int chunk) : position(of * (Position)chunk), number(of)
     {
-        const int64_t over = (teams - 1) * chunk;
-        return place + 1 < chunk ? cgtp_place{position + 1, number, place + 1}
-                                 : cgtp_place{position + 1 + over, number + teams, 0};
+    }
+    CGTP_MEMBER cgtp_place after(int chunk, Position teams) const
+    {
+        const bool more = place + 1 < chunk;
+        cgtp_place next = *this;
+        next.position += more ? 1 : (teams - 1) * (Position)chunk + 1;
+        next.number += more ? 0 : teams;
+        next.place = more ? place + 1 : 0;
+        return next;
     }
 };
-CGTP_DEVICE cgtp_place cgtp_first_place(int64_t number, int chunk)
-{
-    return {number * chunk, number, 0};
-}
 
 /* The positions of the node's items. */
 struct cgtp_positions {

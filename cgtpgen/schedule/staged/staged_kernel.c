@@ -60,6 +60,12 @@ static bool has_owner(const struct staged_writer *c)
     return c->g->owner != INDEX_ITEM;
 }
 
+/* The type of positions in the list of edges, and of the numbers of its edges and nodes. */
+static const char *position_type(const struct staged_writer *c)
+{
+    return c->w->spec->index64 ? "int64_t" : "uint32_t";
+}
+
 /* Are results summed there? */
 static bool sums_nodes(const struct staged_writer *c)
 {
@@ -174,7 +180,7 @@ static void emit_start_in_order(struct staged_writer *c, int stage)
 {
     line(c->o, "{");
     line(c->o, "const bool there = next_place.position < items;");
-    line(c->o, "const int64_t ahead = there ? cgtp_nth_item<%s>(l.graph, next_place.position) : 0;",
+    line(c->o, "const %s ahead = there ? cgtp_nth_item<%s>(l.graph, next_place.position) : 0;", position_type(c),
          by_sender(c));
     emit_start(c, 0, 1, arena_printf(c->w->arena, "own.ring[%d]", stage), START_FIRST);
     line(c->o, "next_place = next_place.after(chunk, step);");
@@ -213,7 +219,7 @@ static void emit_put(struct staged_writer *c, int o, const struct staged_part *p
     if (c->g->owned[o]) {
         line(c->o, "if (last)");
         line(c->o,
-             "cgtp_put_row_by<%d>(partial < 0 ? l.%s + node * %s : l.%spartial + partial * %lld, "
+             "cgtp_put_row_by<%d>(partial < 0 ? l.%s + (int64_t)node * %s : l.%spartial + partial * %lld, "
              "%s, "
              "thread);",
              threads_of(c->g), q->symbol, source_stride(w, q), q->symbol, source_dim(q),
@@ -221,7 +227,7 @@ static void emit_put(struct staged_writer *c, int o, const struct staged_part *p
         return;
     }
     const char *how = w->schedule->route[o].kind == ROUTE_ATOMIC ? "add" : "put";
-    const char *to = buffer ? arena_printf(w->arena, "l.%sedges + e * %lld", q->symbol, source_dim(q))
+    const char *to = buffer ? arena_printf(w->arena, "l.%sedges + (int64_t)e * %lld", q->symbol, source_dim(q))
                      : is_node(q->index) ? arena_printf(w->arena, "l.%s + %s * %s", q->symbol,
                                                         index_name[q->index], source_stride(w, q))
                                          : item_rows_row(w, q);
@@ -362,17 +368,17 @@ static void emit_part(struct staged_writer *c, int number)
  * read an item before that is needed. */
 static void emit_places(struct staged_writer *c)
 {
-    const char *of = by_sender(c);
+    const char *of = by_sender(c), *position = position_type(c);
     struct out *o = c->o;
     bool others = false;
     for (int i = 0; i < c->w->demand->outputs; i++)
         others |= !c->g->owned[i] && demand_operand(c->w->demand, i)->index != INDEX_SHARED;
     if (others)
-        line(o, "const int64_t e = item_after;");
-    line(o, "const int64_t node = node_after;");
+        line(o, "const %s e = item_after;", position);
+    line(o, "const %s node = node_after;", position);
     if (sums_nodes(c))
         line(o, "const bool begins = last;");
-    line(o, "const cgtp_place after = here.after(chunk, step);");
+    line(o, "const cgtp_place<%s> after = here.after(chunk, step);", position);
     if (sums_nodes(c))
         line(o, "last = true;");
     line(o, "if (after.position < items) {");
@@ -382,7 +388,7 @@ static void emit_places(struct staged_writer *c)
         line(o, "last = after.place == 0 || node_after != node;");
     line(o, "}");
     line(o, "const bool there = next_place.position < items;");
-    line(o, "const int64_t ahead = there ? cgtp_nth_item<%s>(l.graph, next_place.position) : 0;", of);
+    line(o, "const %s ahead = there ? cgtp_nth_item<%s>(l.graph, next_place.position) : 0;", position, of);
 }
 
 static void emit_item(struct staged_writer *c)
@@ -471,16 +477,15 @@ static void emit_kernel(struct staged_writer *c)
     if (g->common.bytes)
         line(o, "%s &common = ((%s *)shared)->common;", g->common.name, g->block->name);
     emit_loads(c);
-    line(o, "const int64_t step = (int64_t)cgtp_blocks() * %d;", g->teams);
+    const char *position = has_owner(c) ? position_type(c) : "int64_t";
+    line(o, "const %s step = (%s)cgtp_blocks() * %d;", position, position, g->teams);
     if (has_owner(c)) {
-        line(o, "const int64_t items = l.graph.items;");
-        line(o,
-             "cgtp_place here = cgtp_first_place((int64_t)cgtp_block() * %d + team, chunk), next_place = "
-             "here;",
+        line(o, "const %s items = (%s)l.graph.items;", position, position);
+        line(o, "cgtp_place<%s> here((%s)cgtp_block() * %d + team, chunk), next_place = here;", position, position,
              g->teams);
-        line(o, "int64_t item_after = 0, node_after = 0;");
+        line(o, "%s item_after = 0, node_after = 0;", position);
         if (sums_nodes(c))
-            line(o, "bool last = true; /* of its node's in the chunk is the item */");
+            line(o, "int last = true; /* of its node's in the chunk is the item */");
     } else
         line(o, "int64_t e = (int64_t)cgtp_block() * %d + team;", g->teams);
     if (g->stages > 1)
