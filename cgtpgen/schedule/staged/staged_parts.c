@@ -134,7 +134,7 @@ int staged_segment(const struct path *p, enum staged_by by)
 }
 
 /* Instructions of a piece for the rows of weights of a lane, and for its columns. */
-static int row_work(const struct staged *g, const struct path *p)
+static int row_work(const struct staged *g, const struct path *p, int channels)
 {
     const struct demand *d = g->demand;
     const struct variant *v = staged_variant(g, p->number);
@@ -143,12 +143,12 @@ static int row_work(const struct staged *g, const struct path *p)
     for (int w = 0; w < v->ws; w++)
         products += v->w[w].parts;
     if (!staged_connects(p))
-        work += (2 * p->l3 + 1) * (demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G));
+        work += (2 * p->l3 + 1) * (demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G)); /* by 8 bytes */
     if (products)
         work += p->mul_z * (products * (2 * p->l3 + 1) + LOAD_WORK);
     for (int i = 0; i < 2; i++) {
         const struct code *c = i ? code.tensor : code.product;
-        work += c ? code_instructions(c->channel) + code_instructions(c->item) : 0;
+        work += c ? channels * code_instructions(c->channel) + code_instructions(c->item) : 0;
     }
     return work * staged_rows(p);
 }
@@ -158,12 +158,27 @@ static int column_work(const struct staged *g, const struct staged_piece *q, con
     return staged_variant(g, p->number)->zs * (q->to - q->from) * staged_rows(p) * (2 * p->l3 + LOAD_WORK);
 }
 
+/* Channels of x that a lane may have in the path's pass by rows: two neighbours, which share what is made of y,
+ * and are loaded and stored together. */
+static int row_channels(const struct staged *g, const struct path *p)
+{
+    const struct kernel_plan *k = g->demand->kernel;
+    bool two = g->wide && p->mode == MODE_UVU && kernel_size(k) == 4 && p->mul_x % 2 == 0;
+    for (int i = 0; i < k->form->inputs + k->form->outputs; i++) {
+        const struct operand *o = &k->operand[i];
+        const struct operand_block *b = operand_block_of(o, p);
+        if (o->slot == SLOT_X || o->slot == SLOT_G)
+            two &= b->alignment % 2 == 0 && (!block_is_apart(b) || b->component % 2 == 0);
+    }
+    return two ? 2 : 1;
+}
+
 /* What a segment has of a part. */
 struct share {
     const struct staged_part *of; /* the part that the other fields are of */
     int first, last;              /* pieces */
     int from, to;                 /* channels */
-    int each, work;               /* channels of a lane; instructions */
+    int each, work, more;         /* channels of a lane; instructions, and those of one more channel of a lane */
 };
 
 /* Adds a piece to what its segment has of the part. Returns whether it is the first. */
@@ -173,17 +188,18 @@ static bool add_piece(const struct staged *g, struct share *s, const struct stag
     struct staged_piece *q = &part->piece[number];
     const struct path *p = &g->demand->plan->problem->path[q->path];
     const int from = by == BY_ROWS ? q->from : 0, to = by == BY_ROWS ? q->to : p->mul_z;
-    const int each = by == BY_ROWS ? 1 : staged_together(g->demand, p);
+    const int each = by == BY_ROWS ? row_channels(g, p) : staged_together(g->demand, p);
     const bool first = s->of != part;
     if (first)
-        *s = (struct share){part, number, number, from, to, each, 0};
+        *s = (struct share){part, number, number, from, to, each, 0, 0};
     else
         part->piece[s->last].next[by] = number;
     s->last = number;
     s->from = from < s->from ? from : s->from;
     s->to = to > s->to ? to : s->to;
     s->each = each < s->each ? each : s->each;
-    s->work += by == BY_ROWS ? row_work(g, p) : column_work(g, q, p);
+    s->work += by == BY_ROWS ? row_work(g, p, 1) : column_work(g, q, p);
+    s->more += by == BY_ROWS ? row_work(g, p, 2) - row_work(g, p, 1) : 0;
     return first;
 }
 
@@ -207,6 +223,8 @@ static void find_passes(struct arena *a, const struct staged *g, struct staged_p
         while (s->each > 1 &&
                s->to - s->from <= STAGED_LANES * s->each / 2) /* no wider than the lanes need */
             s->each /= 2;
+        if (by == BY_ROWS && (s->to - s->from - 1) / STAGED_LANES % 2 == 0) /* as many passes, or more than half */
+            s->each = 1;
         for (int at = s->from; at < s->to && s->work; at += STAGED_LANES * s->each) {
             const int rest = (s->to - at) / s->each;
             part->pass[by] =
@@ -217,7 +235,7 @@ static void find_passes(struct arena *a, const struct staged *g, struct staged_p
                                      .lanes = rest < STAGED_LANES ? rest : STAGED_LANES,
                                      .channels = s->each,
                                      .piece = s->first,
-                                     .work = s->work};
+                                     .work = s->work + (s->each > 1 ? s->more : 0)};
         }
     }
 }

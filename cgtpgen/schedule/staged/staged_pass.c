@@ -22,7 +22,7 @@ static void emit_tensors(struct staged_writer *c, const struct staged_part *part
                          const struct staged_pass *pass)
 {
     staged_open_channels(c, pass, "u");
-    staged_load_x(c, pass->segment);
+    staged_load_x(c, pass);
     for (int i = pass->piece; i >= 0; i = part->piece[i].next[BY_ROWS]) {
         const struct staged_path q = staged_path_of(c, part, i);
         if (!q.v->zs)

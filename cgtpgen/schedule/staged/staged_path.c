@@ -17,12 +17,19 @@ static const char *argument(const struct device_path *f, int operand)
     if (slot == SLOT_Y)
         return arena_printf(f->w->arena, "%sv", name);
     if (slot == SLOT_X)
-        return arena_printf(f->w->arena, "%ss%d", name, f->path->x);
+        return staged_own_channel(q, arena_printf(f->w->arena, "%ss%d", name, f->path->x), 2 * q->path->l1 + 1);
+    if (slot == SLOT_G)
+        return staged_own_channel(q, arena_printf(f->w->arena, "%ss%d", name, f->path->z), q->d);
     if (slot == SLOT_W)
         return input ? arena_printf(f->w->arena, "%s%s", staged_factor(q),
                                     staged_weight(q, staged_input(q->c, r->input[operand].source)))
                      : arena_printf(f->w->arena, "%sv", name);
     return NULL;
+}
+
+const char *staged_own_channel(const struct staged_path *q, const char *name, int components)
+{
+    return q->channels > 1 ? arena_printf(q->c->w->arena, "%s + k * %d", name, components) : name;
 }
 
 struct device_path staged_path_function(const struct staged_path *q, bool tensor)
@@ -49,7 +56,7 @@ struct staged_path staged_path_of(struct staged_writer *c, const struct staged_p
     const struct staged_piece *at = &part->piece[piece];
     const struct path *p = &c->w->problem->path[at->path];
     return (struct staged_path){c,        part,          at, p, staged_variant(c->g, at->path), 2 * p->l3 + 1,
-                                p->mul_z, staged_rows(p)};
+                                p->mul_z, staged_rows(p), 1};
 }
 
 void staged_functions(struct staged_writer *c)
@@ -170,7 +177,7 @@ const char *staged_factor(const struct staged_path *q)
 const char *staged_row_number(const struct staged_path *q, int from)
 {
     struct arena *a = q->c->w->arena;
-    const char *u = from ? arena_printf(a, "(u - %d)", from) : "u";
+    const char *u = from ? arena_printf(a, "(u - %d)", from) : q->channels > 1 ? "(u + k)" : "u";
     return q->rows > 1 ? arena_printf(a, "(%s * %d + v)", u, q->rows) : u;
 }
 
@@ -182,9 +189,10 @@ void staged_path_comment(const struct staged_path *q)
     device_path_comment(&f);
 }
 
-/* The lane's channel of all inputs of slot x. */
-void staged_load_x(struct staged_writer *c, int segment)
+/* The lane's channels of all inputs of slot x. */
+void staged_load_x(struct staged_writer *c, const struct staged_pass *pass)
 {
+    const int segment = pass->segment;
     const struct demand *d = c->w->demand;
     for (int i = 0; i < c->w->form->inputs; i++) {
         const struct operand *q = source_input(c->w, i);
@@ -192,8 +200,8 @@ void staged_load_x(struct staged_writer *c, int segment)
             continue;
         const char *name = arena_printf(c->w->arena, "%ss%d", q->symbol, segment);
         int components = q->block[segment].components;
-        line(c->o, "real %s[%d];", name, components);
-        staged_load(c, 1, components, name, staged_input(c, i), &q->block[segment], "u");
+        line(c->o, "real %s[%d];", name, pass->channels * components);
+        staged_load(c, pass->channels, components, name, staged_input(c, i), &q->block[segment], "u");
     }
 }
 

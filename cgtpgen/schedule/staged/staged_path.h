@@ -14,6 +14,7 @@ struct staged_path {
     const struct variant *v;
     int d, m; /* components and channels of z */
     int rows; /* of weights, of each channel of x */
+    int channels; /* of x, of a lane */
 };
 
 struct staged_path staged_path_of(struct staged_writer *, const struct staged_part *, int piece);
@@ -42,11 +43,14 @@ const char *staged_row_number(const struct staged_path *, int from);
 /* The weight of the lane's channel of x and one of y in a row, where there is but one. */
 const char *staged_weight(const struct staged_path *, const char *row);
 
+/* "x_s0", or of channel k of several of a lane "x_s0 + k * 3". */
+const char *staged_own_channel(const struct staged_path *, const char *name, int components);
+
 /* "K1_2 * ": what weights and their gradients are multiplied with; "": nothing. */
 const char *staged_factor(const struct staged_path *);
 
-/* The lane's channel of all inputs of slot x. */
-void staged_load_x(struct staged_writer *, int segment);
+/* The lane's channels of all inputs of slot x. */
+void staged_load_x(struct staged_writer *, const struct staged_pass *);
 
 /* Begins the loop over channels of y, where the path takes them one by one: one of each input, and zeros to
  * sum gradients of it; and ends it: what has been summed is added to the lane's sums. */

@@ -480,6 +480,36 @@ static void choose_owner(struct arena *a, struct staged *g, struct schedule *s)
         g->owned[o] = s->route[o].kind == ROUTE_FIXED_UP;
 }
 
+/* Instructions of the warp of a team that has most of an item. */
+static int longest(struct arena *a, const struct staged *g)
+{
+    int most = 0, *work = NEW_ARRAY(a, int, g->warps);
+    for (int i = 0; i < g->parts; i++)
+        for (enum staged_by by = BY_COLUMNS; by < BY_COUNT; by++)
+            for (int k = 0; k < g->part[i].passes[by]; k++) {
+                const struct staged_pass *pass = &g->part[i].pass[by][k];
+                work[pass->warp] += pass->work;
+                most = most > work[pass->warp] ? most : work[pass->warp];
+            }
+    return most;
+}
+
+/* Two channels a lane where a team then ends earlier, or as many as the knob says. */
+static void choose_channels(struct arena *a, struct staged *g, int asked)
+{
+    g->wide = asked != 1;
+    staged_passes(a, g);
+    const int wide = longest(a, g);
+    if (asked > 1 || !g->wide)
+        return;
+    g->wide = false;
+    staged_passes(a, g);
+    if (wide < longest(a, g)) {
+        g->wide = true;
+        staged_passes(a, g);
+    }
+}
+
 bool staged_holds(const struct staged *g, int output)
 {
     return g->holds && g->owned[output] && demand_output(g->demand, output)->slot == SLOT_G;
@@ -496,7 +526,7 @@ static bool may_hold(const struct staged *g)
         const struct path *p = &d->plan->problem->path[i];
         if (!g->passes[i])
             continue;
-        may = !staged_connects(p) && p->mode != MODE_UVUV && !g->added[i];
+        may = !staged_connects(p) && p->mode != MODE_UVUV && !g->added[i] && g->whole.pass[BY_ROWS][0].channels == 1;
         words += (2 * p->l3 + 1) * demand_outputs_of(d, SLOT_G) * kernel_size(d->kernel) / 4;
     }
     return may && words <= HELD_WORDS;
@@ -529,7 +559,7 @@ const char *staged_plan(struct arena *a, struct schedule *s)
                                       knob_value(s, KNOB_PARTS)};
     if (!choose(a, g, &knob))
         return "rows larger than shared memory";
-    staged_passes(a, g);
+    choose_channels(a, g, knob_value(s, KNOB_CHANNELS));
     choose_owner(a, g, s);
     g->holds = may_hold(g);
     s->own = g;

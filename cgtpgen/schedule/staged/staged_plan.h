@@ -91,6 +91,7 @@ struct staged {
         stage;          /* what an item reads; where that comes in parts, all but weights, and a part */
     struct layout out;  /* its results, T, scratch */
     struct layout sums; /* over all items of the team */
+    bool wide;          /* has a lane two channels in passes by rows where it may? */
     bool keeps;         /* are weights that all items share in shared memory? */
     struct layout common;
     struct layout team, *block; /* shared memory */

@@ -102,7 +102,7 @@ static void emit_turns(const struct staged_path *q, const struct row_loop *loop,
 /* Begins what only lanes with channels of the piece do. */
 static void open_channels(const struct staged_path *q, const struct staged_pass *pass)
 {
-    const int from = q->piece->from, to = q->piece->to, last = pass->first + pass->lanes;
+    const int from = q->piece->from, to = q->piece->to, last = pass->first + pass->lanes * pass->channels;
     if (from > pass->first && to < last)
         line(q->c->o, "if (u >= %d && u < %d) {", from, to);
     else if (from > pass->first)
@@ -211,14 +211,14 @@ static void load_z(const struct staged_path *q, const char *channel)
         if (g->slot != SLOT_G || !demand_reads(d, i))
             continue;
         const char *name = arena_printf(c->w->arena, "%ss%d", g->symbol, z);
-        line(c->o, "real %s[%d];", name, q->d);
-        staged_load(c, 1, q->d, name, staged_input(c, i), &g->block[z], channel);
+        line(c->o, "real %s[%d];", name, q->channels * q->d);
+        staged_load(c, q->channels, q->d, name, staged_input(c, i), &g->block[z], channel);
     }
     for (int o = 0; o < d->outputs; o++)
         if (staged_holds(c->g, o))
             clear_held(q, demand_output(d, o)->symbol);
         else if (demand_output(d, o)->slot == SLOT_G)
-            line(c->o, "real %ss%d[%d] = {0};", demand_output(d, o)->symbol, z, q->d);
+            line(c->o, "real %ss%d[%d] = {0};", demand_output(d, o)->symbol, z, q->channels * q->d);
 }
 
 /* Stores it, or adds it to what other paths, or items of the node before, have made. */
@@ -234,16 +234,16 @@ static void store_z(const struct staged_path *q, const char *channel)
         const char *name = arena_printf(c->w->arena, "%ss%d", g->symbol, z);
         const bool held = staged_holds(c->g, o);
         if (!held && (c->g->owned[o] || c->g->added[q->path->number])) {
-            line(c->o, "real %sbefore[%d];", g->symbol, q->d);
-            staged_load(c, 1, q->d, arena_printf(c->w->arena, "%sbefore", g->symbol), staged_output(c, o),
+            line(c->o, "real %sbefore[%d];", g->symbol, q->channels * q->d);
+            staged_load(c, q->channels, q->d, arena_printf(c->w->arena, "%sbefore", g->symbol), staged_output(c, o),
                         &g->block[z], channel);
             line(c->o, "CGTP_UNROLL");
-            line(c->o, "for (int k = 0; k < %d; k++)", q->d);
+            line(c->o, "for (int k = 0; k < %d; k++)", q->channels * q->d);
             line(c->o, "%s[k] += %sbefore[k];", name, g->symbol);
         }
         if (held)
             line(c->o, "if (last)");
-        staged_store(c, 1, q->d, staged_output(c, o), &g->block[z], channel, name);
+        staged_store(c, q->channels, q->d, staged_output(c, o), &g->block[z], channel, name);
     }
 }
 
@@ -281,9 +281,15 @@ static void emit_channel(const struct staged_path *q, const struct staged_pass *
     staged_open_ys(q, true);
     if (each)
         load_z(q, channel);
+    if (q->channels > 1) {
+        line(c->o, "CGTP_UNROLL");
+        line(c->o, "for (int k = 0; k < %d; k++) {", q->channels);
+    }
     declare_weights(q);
     device_path_call(&f);
     store_weights(q);
+    if (q->channels > 1)
+        line(c->o, "}");
     if (each)
         store_z(q, channel);
     staged_close_ys(q, true);
@@ -296,11 +302,12 @@ void staged_row(struct staged_writer *c, const struct staged_part *part, const s
 {
     const int components = 2 * c->w->problem->x.segment[pass->segment].ir.l + 1;
     staged_open_channels(c, pass, "u");
-    staged_load_x(c, pass->segment);
+    staged_load_x(c, pass);
     staged_begin_outputs(c, pass, SLOT_X, components, "u");
     for (int i = pass->piece; i >= 0; i = part->piece[i].next[BY_ROWS]) {
-        const struct staged_path q = staged_path_of(c, part, i);
-        const bool any = q.piece->from < pass->first + pass->lanes && q.piece->to > pass->first;
+        struct staged_path q = staged_path_of(c, part, i);
+        q.channels = pass->channels;
+        const bool any = q.piece->from < pass->first + pass->lanes * pass->channels && q.piece->to > pass->first;
         if (!staged_connects(q.path))
             emit_channel(&q, pass);
         else if (any && q.v->ps + q.v->ws)
