@@ -225,7 +225,7 @@ void staged_open_ys(const struct staged_path *q, bool sums)
     if (!staged_takes_ys(q->path))
         return;
     if (q->rows > 1) {
-        line(c->o, "CGTP_UNROLL");
+        line(c->o, c->g->shares_code ? "CGTP_LOOP" : "CGTP_UNROLL");
         line(c->o, "for (int v = 0; v < %d; v++) {", q->rows);
     } else {
         line(c->o, "{");
@@ -255,8 +255,14 @@ void staged_close_ys(const struct staged_path *q, bool sums)
         if (!makes_y(q, o))
             continue;
         const struct operand_block *b = &y->block[q->path->y];
+        const bool each = q->rows > 1 && c->g->shares_code; /* registers have numbers that are known */
         const char *channel =
-            q->rows > 1 ? arena_printf(c->w->arena, " + v * %lld", (long long)b->channel) : "";
+            q->rows > 1 ? arena_printf(c->w->arena, " + %s * %lld", each ? "k" : "v", (long long)b->channel) : "";
+        if (each) {
+            line(c->o, "CGTP_UNROLL");
+            line(c->o, "for (int k = 0; k < %d; k++)", q->rows);
+            line(c->o, "if (k == v)");
+        }
         line(c->o, "CGTP_UNROLL");
         line(c->o, "for (int j = 0; j < %d; j++)", 2 * q->path->l2 + 1);
         line(c->o, "%s[%lld%s + j * %lld] += %sv[j];", y->symbol, (long long)(b->offset - c->g->sums_from), channel,

@@ -141,7 +141,7 @@ static int registers_of(const struct staged *g)
             if (demand_reads(d, in))
                 words += k->input[in].slot == SLOT_W ? 1
                          : k->input[in].slot == SLOT_Y && g->passes[i] && !staged_connects(p)
-                             ? staged_rows(p) * g->matrix[i]->forms
+                             ? g->matrix[i]->forms
                              : 2 * path_degree(p, k->input[in].slot) + 1;
         for (int o = 0; v && o < d->outputs; o++)
             if (demand_output(d, o)->slot != SLOT_W)
