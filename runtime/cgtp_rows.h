@@ -45,24 +45,59 @@ CGTP_DEVICE void cgtp_own_part(int thread, Chunk chunk, Element element)
     cgtp_own_part<threads, n % CGTP_WIDE == 0, 0, n>(thread, chunk, element);
 }
 
+/* What a thread has of elements one by one: each(k) is its element number thread + k. */
+template <int threads, int from, int to, typename Each> CGTP_DEVICE void cgtp_own_elements(int thread, Each each)
+{
+    constexpr int unrolled = 8; /* of its elements */
+    if constexpr (to <= unrolled * threads) {
+        CGTP_UNROLL
+        for (int k = 0; k < to; k += threads)
+            if ((to - k >= threads || thread < to - k) && (k >= from || thread >= from - k))
+                each(k);
+    } else {
+        for (int i = thread; i < to; i += threads)
+            if (i >= from)
+                each(i - thread);
+    }
+}
+
+/* The address of what a thread has of a row first; hidden from the compiler where there is more, so that it adds
+ * distances to this one address. */
+template <bool several, typename T> CGTP_DEVICE T *cgtp_own_first(T *first)
+{
+    return several ? cgtp_opaque_global(first) : first;
+}
+
 /* Starts the copy of a part of a row. All lanes of the warp call. */
 template <int threads, bool wide, int from, int to, typename T>
 CGTP_DEVICE void cgtp_copy_part_by(real *part, const T *row, int thread, cgtp_policy policy)
 {
-    real *const own = part + thread * CGTP_WIDE; /* one address for all of a thread's chunks */
-    real *const first = wide ? (real *)cgtp_pinned_shared((unsigned char *)own) : own;
-    cgtp_own_part<threads, wide, from, to>(
-        thread, [&](int i) { cgtp_bring16(first + i, row + thread * CGTP_WIDE + i, policy); },
-        [&](int i) { cgtp_bring(part + i, row + i); });
+    if constexpr (wide) {
+        real *const own = part + thread * CGTP_WIDE; /* one address for all of a thread's chunks */
+        real *const first = (real *)cgtp_pinned_shared((unsigned char *)own);
+        const T *const source = cgtp_own_first<(to > threads * CGTP_WIDE)>(row + thread * CGTP_WIDE);
+        cgtp_own_part<threads, wide, from, to>(
+            thread, [&](int i) { cgtp_bring16(first + i, source + i, policy); },
+            [&](int i) { cgtp_bring(part + i, row + i); });
+    } else {
+        const T *const source = cgtp_own_first<(to > threads)>(row + thread);
+        cgtp_own_elements<threads, from, to>(thread, [&](int k) { cgtp_bring(part + thread + k, source + k); });
+    }
 }
 
 /* Stores a part of a row. */
 template <int threads, bool wide, int from, int to, typename T>
 CGTP_DEVICE void cgtp_put_part_by(T *row, const real *part, int thread)
 {
-    cgtp_own_part<threads, wide, from, to>(
-        thread, [&](int i) { cgtp_leave16(row + thread * CGTP_WIDE + i, part + thread * CGTP_WIDE + i); },
-        [&](int i) { cgtp_leave(row + i, part[i]); });
+    if constexpr (wide) {
+        T *const target = cgtp_own_first<(to > threads * CGTP_WIDE)>(row + thread * CGTP_WIDE);
+        cgtp_own_part<threads, wide, from, to>(
+            thread, [&](int i) { cgtp_leave16(target + i, part + thread * CGTP_WIDE + i); },
+            [&](int i) { cgtp_leave(row + i, part[i]); });
+    } else {
+        cgtp_own_elements<threads, from, to>(
+            thread, [&](int k) { cgtp_leave(row + thread + k, part[thread + k]); });
+    }
 }
 
 /* Adds it to the row, atomically. */

@@ -80,11 +80,33 @@ static void check_passes(struct checker *c, const struct staged *g, const struct
     }
 }
 
+/* Are a lane's channels neighbours in all paths of the pass? Has each path's y a place in sums? */
+static void check_rows(struct checker *c, const struct staged *g)
+{
+    const struct problem *p = g->demand->plan->problem;
+    for (int i = 0; i < g->whole.passes[BY_ROWS]; i++) {
+        const struct staged_pass *pass = &g->whole.pass[BY_ROWS][i];
+        for (int k = pass->piece; k >= 0; k = g->whole.piece[k].next[BY_ROWS]) {
+            const int most = staged_row_channels(g, &p->path[g->whole.piece[k].path]);
+            check_that(c, pass->channels <= most, "rows of segment %d: %d channels of a lane of %d that may be",
+                       pass->segment, pass->channels, most);
+        }
+    }
+    for (int i = 0; i < p->paths; i++) {
+        const struct segment *y = &p->y.segment[p->path[i].y];
+        check_that(c,
+                   !g->passes[i] || (y->offset >= g->sums_from &&
+                                     y->offset + (int64_t)y->mul * (2 * y->ir.l + 1) <= g->sums_to),
+                   "path %d: no sums of its gradients of y", i);
+    }
+}
+
 static void check(struct checker *c, const struct schedule *s)
 {
     const struct staged *g = s->own;
     const struct demand *d = s->demand;
     check_pieces(c, g);
+    check_rows(c, g);
     if (staged_in_parts(g))
         check_passes(c, g, &g->whole, BY_ROWS);
     for (int i = 0; i < g->parts; i++) {

@@ -158,9 +158,7 @@ static int column_work(const struct staged *g, const struct staged_piece *q, con
     return staged_variant(g, p->number)->zs * (q->to - q->from) * staged_rows(p) * (2 * p->l3 + LOAD_WORK);
 }
 
-/* Channels of x that a lane may have in the path's pass by rows: two neighbours, which share what is made of y,
- * and are loaded and stored together. */
-static int row_channels(const struct staged *g, const struct path *p)
+int staged_row_channels(const struct staged *g, const struct path *p)
 {
     const struct kernel_plan *k = g->demand->kernel;
     bool two = g->wide && p->mode == MODE_UVU && kernel_size(k) == 4 && p->mul_x % 2 == 0;
@@ -188,7 +186,7 @@ static bool add_piece(const struct staged *g, struct share *s, const struct stag
     struct staged_piece *q = &part->piece[number];
     const struct path *p = &g->demand->plan->problem->path[q->path];
     const int from = by == BY_ROWS ? q->from : 0, to = by == BY_ROWS ? q->to : p->mul_z;
-    const int each = by == BY_ROWS ? row_channels(g, p) : staged_together(g->demand, p);
+    const int each = by == BY_ROWS ? staged_row_channels(g, p) : staged_together(g->demand, p);
     const bool first = s->of != part;
     if (first)
         *s = (struct share){part, number, number, from, to, each, 0, 0};

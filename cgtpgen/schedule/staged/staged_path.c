@@ -4,6 +4,12 @@
 #include "schedule/code_print.h"
 #include "schedule/path.h"
 
+/* Where a lane's sums of gradients of y have the path's. */
+static int64_t y_sums(const struct staged_path *q)
+{
+    return q->c->w->problem->y.segment[q->path->y].offset - q->c->g->sums_from;
+}
+
 /* What a path's function takes where y is in arrays of the lane: of an input or output of the kernel. */
 static const char *argument(const struct device_path *f, int operand)
 {
@@ -15,7 +21,8 @@ static const char *argument(const struct device_path *f, int operand)
     const struct path_plan *e = &f->w->plan->path[f->path->number];
     const enum slot slot = role == ROLE_A ? e->a : role == ROLE_B ? e->b : role == ROLE_W ? SLOT_W : SLOT_G;
     if (slot == SLOT_Y)
-        return arena_printf(f->w->arena, "%sv", name);
+        return input || q->rows > 1 ? arena_printf(f->w->arena, "%sv", name)
+                                    : plus_offset(f->w->arena, name, y_sums(q));
     if (slot == SLOT_X)
         return staged_own_channel(q, arena_printf(f->w->arena, "%ss%d", name, f->path->x), 2 * q->path->l1 + 1);
     if (slot == SLOT_G)
@@ -239,7 +246,7 @@ void staged_open_ys(const struct staged_path *q, bool sums)
         line(c->o, "real %s[%d];", name, b->components);
         staged_load(c, 1, b->components, name, staged_input(c, i), b, q->rows > 1 ? "v" : "0");
     }
-    for (int o = 0; o < d->outputs && sums; o++)
+    for (int o = 0; o < d->outputs && sums && q->rows > 1; o++)
         if (makes_y(q, o))
             line(c->o, "real %sv[%d] = {0};", demand_output(d, o)->symbol, 2 * q->path->l2 + 1);
 }
@@ -250,14 +257,13 @@ void staged_close_ys(const struct staged_path *q, bool sums)
     const struct demand *d = c->w->demand;
     if (!staged_takes_ys(q->path))
         return;
-    for (int o = 0; o < d->outputs && sums; o++) {
+    for (int o = 0; o < d->outputs && sums && q->rows > 1; o++) {
         const struct operand *y = demand_operand(d, o);
         if (!makes_y(q, o))
             continue;
         const struct operand_block *b = &y->block[q->path->y];
-        const bool each = q->rows > 1 && c->g->shares_code; /* registers have numbers that are known */
-        const char *channel =
-            q->rows > 1 ? arena_printf(c->w->arena, " + %s * %lld", each ? "k" : "v", (long long)b->channel) : "";
+        const bool each = c->g->shares_code; /* registers have numbers that are known */
+        const char *channel = arena_printf(c->w->arena, " + %s * %lld", each ? "k" : "v", (long long)b->channel);
         if (each) {
             line(c->o, "CGTP_UNROLL");
             line(c->o, "for (int k = 0; k < %d; k++)", q->rows);

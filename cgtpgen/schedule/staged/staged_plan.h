@@ -154,6 +154,10 @@ bool staged_cut(struct arena *, struct staged *, int parts);
 /* Elements of weights in a stage. */
 int staged_part_length(const struct staged *);
 
+/* Channels of x that a lane may have in the path's pass by rows: two neighbours share what is made of y, and
+ * are loaded and stored together, where they stand at multiples of 8 bytes. */
+int staged_row_channels(const struct staged *, const struct path *);
+
 /* Makes the passes of all parts, and deals them out to the team's warps. */
 void staged_passes(struct arena *, struct staged *);
 

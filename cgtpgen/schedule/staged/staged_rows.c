@@ -200,7 +200,8 @@ static void clear_held(const struct staged_path *q, const char *symbol)
     line(q->c->o, "cgtp_clear_channel(%ss%d);", symbol, q->path->z);
 }
 
-/* The lane's channel of z: of inputs, and zeros to make outputs from. */
+/* The lane's channels of z: of inputs, and what outputs are made from: zeros, or what other paths, or items of
+ * the node before, have made. */
 static void load_z(const struct staged_path *q, const char *channel)
 {
     struct staged_writer *c = q->c;
@@ -214,36 +215,34 @@ static void load_z(const struct staged_path *q, const char *channel)
         line(c->o, "real %s[%d];", name, q->channels * q->d);
         staged_load(c, q->channels, q->d, name, staged_input(c, i), &g->block[z], channel);
     }
-    for (int o = 0; o < d->outputs; o++)
-        if (staged_holds(c->g, o))
-            clear_held(q, demand_output(d, o)->symbol);
-        else if (demand_output(d, o)->slot == SLOT_G)
-            line(c->o, "real %ss%d[%d] = {0};", demand_output(d, o)->symbol, z, q->channels * q->d);
+    for (int o = 0; o < d->outputs; o++) {
+        const struct operand *g = demand_operand(d, o);
+        const bool goes_on = c->g->owned[o] || c->g->added[q->path->number];
+        const char *name = arena_printf(c->w->arena, "%ss%d", g->symbol, z);
+        if (g->slot != SLOT_G)
+            continue;
+        if (staged_holds(c->g, o)) {
+            clear_held(q, g->symbol);
+            continue;
+        }
+        line(c->o, "real %s[%d]%s;", name, q->channels * q->d, goes_on ? "" : " = {0}");
+        if (goes_on)
+            staged_load(c, q->channels, q->d, name, staged_output(c, o), &g->block[z], channel);
+    }
 }
 
-/* Stores it, or adds it to what other paths, or items of the node before, have made. */
 static void store_z(const struct staged_path *q, const char *channel)
 {
     struct staged_writer *c = q->c;
     const struct demand *d = c->w->demand;
-    const int z = q->path->z;
     for (int o = 0; o < d->outputs; o++) {
         const struct operand *g = demand_operand(d, o);
         if (g->slot != SLOT_G)
             continue;
-        const char *name = arena_printf(c->w->arena, "%ss%d", g->symbol, z);
-        const bool held = staged_holds(c->g, o);
-        if (!held && (c->g->owned[o] || c->g->added[q->path->number])) {
-            line(c->o, "real %sbefore[%d];", g->symbol, q->channels * q->d);
-            staged_load(c, q->channels, q->d, arena_printf(c->w->arena, "%sbefore", g->symbol), staged_output(c, o),
-                        &g->block[z], channel);
-            line(c->o, "CGTP_UNROLL");
-            line(c->o, "for (int k = 0; k < %d; k++)", q->channels * q->d);
-            line(c->o, "%s[k] += %sbefore[k];", name, g->symbol);
-        }
-        if (held)
+        if (staged_holds(c->g, o))
             line(c->o, "if (last)");
-        staged_store(c, q->channels, q->d, staged_output(c, o), &g->block[z], channel, name);
+        staged_store(c, q->channels, q->d, staged_output(c, o), &g->block[q->path->z], channel,
+                     arena_printf(c->w->arena, "%ss%d", g->symbol, q->path->z));
     }
 }
 
