@@ -51,6 +51,8 @@ if [ "$TEST_ALL" ]; then
     check_kernels staged_blocks "sed $graph" tests/simt/specs/staged_blocks.yaml sizes paths
     check_kernels blocks_general "sed -e '\$atune: {sm_90: {evaluation: general}}'" tests/simt/specs/staged_blocks.yaml paths
     check_kernels staged_shares "sed -e '\$atune: {sm_90: {share: 2}}'" "$staged" sizes paths
+    check_kernels staged_alike cat tests/simt/specs/staged_alike.yaml sizes paths calls
+    check_kernels staged_two "$irmul -e 's/share: 2, channels: 1/channels: 2/'" tests/simt/specs/staged_alike.yaml sizes paths
     check_kernels staged_shares_parts "sed -e 's/parts: /share: 2, parts: /'" "$parts" sizes paths
     check_kernels staged_odd "sed $graph -e 's/12x0e/13x0e/'" tests/simt/specs/staged_several.yaml sizes paths
     check_kernels paired_odd "sed $odd_pairs" tests/simt/specs/paired_nodes.yaml sizes paths
@@ -140,6 +142,8 @@ else
         tests/simt/specs/staged_parts.yaml sizes paths
     check_kernels sample_staged_shares_channels "sed $three -e '\$atune: {sm_90: {share: 2}}'" \
         tests/simt/specs/staged_channels.yaml sizes
+    check_kernels sample_staged_alike cat tests/simt/specs/staged_alike.yaml sizes paths
+    check_kernels sample_staged_two "sed -e 's/share: 2, channels: 1/channels: 2/'" tests/simt/specs/staged_alike.yaml sizes
     check_kernels sample_staged_parts_double_atomic "$irmul $three $double $atomic" \
         tests/simt/specs/staged_parts_graph.yaml sizes paths
     check_kernels sample_tiled "sed -e 's/^kernels: .*/kernels: [backward, double_backward]/'" "$tiled" sizes paths

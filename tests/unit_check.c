@@ -72,6 +72,10 @@ static const char staged[] =
     "cgtp: 1\nname: t\nirreps: {x: 40x0e, y: 1x0e + 1x1o, z: 32x0e + 4x1o}\n"
     "instructions: fully_connected\nkernels: [forward, backward, double_backward, triple_backward]\n";
 
+/* Two channels a lane, and a factor for all components of z. */
+static const char channels[] = "cgtp: 1\nname: t\nirreps: {x: 40x0e, y: 1x0e + 1x1o, z: 40x1o}\n"
+                               "instructions: [[0, 1, 0, uvu]]\nindex: {x: sender, z: receiver}\n";
+
 /* In parts: path 0 in two of them. */
 static const char parts[] =
     "cgtp: 1\nname: t\nirreps: {x: 40x0e, y: 1x0e + 1x1o, z: 32x0e + 4x1o}\n"
@@ -432,6 +436,20 @@ static void rules_of_staged_weights(void **state)
     expect(all, "staged: t_w and t_cw take the place of the same weights");
 }
 
+static void rules_of_staged_channels(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    struct staged *g = own_plan("staged", &backend_cuda, channels, 1, &all);
+    assert_int_equal(g->part->pass[BY_ROWS][0].channels, 2);
+    assert_int_equal(g->sums_from, 1);
+    g->wide = false;
+    expect(all, "staged: rows of segment 0: 2 channels of a lane of 1 that may be");
+    g = own_plan("staged", &backend_cuda, channels, 1, &all);
+    g->sums_to--;
+    expect(all, "staged: path 0: no sums of its gradients of y");
+}
+
 static struct staged *new_parts(const struct schedules **all)
 {
     struct staged *g = own_plan("staged", &backend_cuda, parts, 0, all);
@@ -782,6 +800,7 @@ int main(void)
         cmocka_unit_test(rules_of_the_batch),
         cmocka_unit_test(phases_of_the_batch),
         cmocka_unit_test(rules_of_staged_weights),
+        cmocka_unit_test(rules_of_staged_channels),
         cmocka_unit_test(rules_of_staged_parts),
         cmocka_unit_test(groups_of_tiled_items),
         cmocka_unit_test(rules_of_tiled_items),

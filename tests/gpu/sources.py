@@ -132,6 +132,7 @@ NARROW = [
     ("staged_channels", "../tests/simt/specs/staged_channels", "64", {"kernels": THREE}, "quick"),
     ("staged_channels_graph_irmul", "../tests/simt/specs/staged_channels", "64",
      {"kernels": THREE, "layout": "ir_mul", **GRAPH}, "quick sanitize"),
+    ("staged_alike", "../tests/simt/specs/staged_alike", "64", {}, "quick"),
     # several warps per team and sums over all items: barriers of a team and of the block
     ("staged_blocks", "../tests/simt/specs/staged_blocks", "64", {"kernels": THREE}, "quick"),
     ("staged_blocks_graph", "../tests/simt/specs/staged_blocks", "64", {"kernels": THREE, **GRAPH}, "quick sanitize"),

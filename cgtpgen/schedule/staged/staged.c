@@ -88,8 +88,9 @@ static void check_rows(struct checker *c, const struct staged *g)
         const struct staged_pass *pass = &g->whole.pass[BY_ROWS][i];
         for (int k = pass->piece; k >= 0; k = g->whole.piece[k].next[BY_ROWS]) {
             const int most = staged_row_channels(g, &p->path[g->whole.piece[k].path]);
-            check_that(c, pass->channels <= most, "rows of segment %d: %d channels of a lane of %d that may be",
-                       pass->segment, pass->channels, most);
+            check_that(c, pass->channels <= most,
+                       "rows of segment %d: %d channels of a lane of %d that may be", pass->segment,
+                       pass->channels, most);
         }
     }
     for (int i = 0; i < p->paths; i++) {

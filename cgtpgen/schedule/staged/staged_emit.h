@@ -8,10 +8,19 @@
 #include "schedule/staged/staged_plan.h"
 #include "util/out.h"
 
+/* Passes by rows of two segments of x that differ only in where their channels are, while they are written:
+ * of the second one from pass number `first` on. */
+struct staged_alike {
+    int first;       /* 0: of one segment */
+    int segment;     /* the second one */
+    const int *path; /* [paths]: of each path of the first one that of the second */
+};
+
 struct staged_writer {
     struct source *w;
     struct out *o;
     const struct staged *g;
+    struct staged_alike alike;
 };
 
 /* The item's row of a kernel's input; where its row of output number o of the demand is made. Of weights in

@@ -180,8 +180,8 @@ static void emit_start_in_order(struct staged_writer *c, int stage)
 {
     line(c->o, "{");
     line(c->o, "const bool there = next_place.position < items;");
-    line(c->o, "const %s ahead = there ? cgtp_nth_item<%s>(l.graph, next_place.position) : 0;", position_type(c),
-         by_sender(c));
+    line(c->o, "const %s ahead = there ? cgtp_nth_item<%s>(l.graph, next_place.position) : 0;",
+         position_type(c), by_sender(c));
     emit_start(c, 0, 1, arena_printf(c->w->arena, "own.ring[%d]", stage), START_FIRST);
     line(c->o, "next_place = next_place.after(chunk, step);");
     line(c->o, "}");
@@ -227,10 +227,11 @@ static void emit_put(struct staged_writer *c, int o, const struct staged_part *p
         return;
     }
     const char *how = w->schedule->route[o].kind == ROUTE_ATOMIC ? "add" : "put";
-    const char *to = buffer ? arena_printf(w->arena, "l.%sedges + (int64_t)e * %lld", q->symbol, source_dim(q))
-                     : is_node(q->index) ? arena_printf(w->arena, "l.%s + %s * %s", q->symbol,
-                                                        index_name[q->index], source_stride(w, q))
-                                         : item_rows_row(w, q);
+    const char *to =
+        buffer ? arena_printf(w->arena, "l.%sedges + (int64_t)e * %lld", q->symbol, source_dim(q))
+        : is_node(q->index)
+            ? arena_printf(w->arena, "l.%s + %s * %s", q->symbol, index_name[q->index], source_stride(w, q))
+            : item_rows_row(w, q);
     if (part)
         line(c->o, "cgtp_%s_part_by%s(%s, %s, thread);", how, part_arguments(c, part, q),
              plus_offset(w->arena, to, part->base), staged_output(c, o));
@@ -354,7 +355,8 @@ static void emit_part(struct staged_writer *c, int number)
     for (int o = 0; o < d->outputs && g->whole.pieces && last; o++)
         if (demand_output(d, o)->slot == SLOT_Y)
             line(c->o, "cgtp_reduce_lanes<%lld, CGTP_STORE>(%s, %s);", (long long)(g->sums_to - g->sums_from),
-                 plus_offset(c->w->arena, arena_printf(c->w->arena, "own.out.%s[warp]", demand_output(d, o)->symbol),
+                 plus_offset(c->w->arena,
+                             arena_printf(c->w->arena, "own.out.%s[warp]", demand_output(d, o)->symbol),
                              g->sums_from),
                  demand_output(d, o)->symbol);
     if (g->any_others)
@@ -481,8 +483,8 @@ static void emit_kernel(struct staged_writer *c)
     line(o, "const %s step = (%s)cgtp_blocks() * %d;", position, position, g->teams);
     if (has_owner(c)) {
         line(o, "const %s items = (%s)l.graph.items;", position, position);
-        line(o, "cgtp_place<%s> here((%s)cgtp_block() * %d + team, chunk), next_place = here;", position, position,
-             g->teams);
+        line(o, "cgtp_place<%s> here((%s)cgtp_block() * %d + team, chunk), next_place = here;", position,
+             position, g->teams);
         line(o, "%s item_after = 0, node_after = 0;", position);
         if (sums_nodes(c))
             line(o, "int last = true; /* of its node's in the chunk is the item */");

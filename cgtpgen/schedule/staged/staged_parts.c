@@ -143,7 +143,8 @@ static int row_work(const struct staged *g, const struct path *p, int channels)
     for (int w = 0; w < v->ws; w++)
         products += v->w[w].parts;
     if (!staged_connects(p))
-        work += (2 * p->l3 + 1) * (demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G)); /* by 8 bytes */
+        work +=
+            (2 * p->l3 + 1) * (demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G)); /* by 8 bytes */
     if (products)
         work += p->mul_z * (products * (2 * p->l3 + 1) + LOAD_WORK);
     for (int i = 0; i < 2; i++) {
@@ -176,7 +177,7 @@ struct share {
     const struct staged_part *of; /* the part that the other fields are of */
     int first, last;              /* pieces */
     int from, to;                 /* channels */
-    int each, work, more;         /* channels of a lane; instructions, and those of one more channel of a lane */
+    int each, work, more; /* channels of a lane; instructions, and those of one more channel of a lane */
 };
 
 /* Adds a piece to what its segment has of the part. Returns whether it is the first. */
@@ -221,7 +222,8 @@ static void find_passes(struct arena *a, const struct staged *g, struct staged_p
         while (s->each > 1 &&
                s->to - s->from <= STAGED_LANES * s->each / 2) /* no wider than the lanes need */
             s->each /= 2;
-        if (by == BY_ROWS && (s->to - s->from - 1) / STAGED_LANES % 2 == 0) /* as many passes, or more than half */
+        if (by == BY_ROWS &&
+            (s->to - s->from - 1) / STAGED_LANES % 2 == 0) /* as many passes, or more than half */
             s->each = 1;
         for (int at = s->from; at < s->to && s->work; at += STAGED_LANES * s->each) {
             const int rest = (s->to - at) / s->each;

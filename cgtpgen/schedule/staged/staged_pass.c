@@ -79,19 +79,59 @@ static int alike(const struct staged *g, const struct staged_part *part, enum st
     return n;
 }
 
-/* Begins what the warps of so many alike passes do, each for its own: pass number `i`. */
-static void open_passes(struct staged_writer *c, const struct staged_pass *pass, int n)
+/* Are two paths by rows the same but for where their channels are? */
+static bool paths_alike(const struct staged *g, int first, int second)
+{
+    const struct kernel_plan *k = g->demand->kernel;
+    const struct path *a = &g->demand->plan->problem->path[first],
+                      *b = &g->demand->plan->problem->path[second];
+    bool alike = !staged_connects(a) && !staged_connects(b) && a->mode == MODE_UVU && b->mode == MODE_UVU &&
+                 a->y == b->y && a->weighted == b->weighted && g->matrix[first] == g->matrix[second] &&
+                 g->code[first].product == g->code[second].product && g->added[first] == g->added[second] &&
+                 g->factor[first].sign == g->factor[second].sign &&
+                 (!g->factor[first].sign || surd_equal(g->factor[first], g->factor[second]));
+    for (int i = 0; i < k->form->inputs + k->form->outputs && alike; i++) {
+        const struct operand *q = &k->operand[i];
+        const struct operand_block *c = operand_block_of(q, a), *d = operand_block_of(q, b);
+        alike = c->channel == d->channel && c->component == d->component;
+    }
+    return alike;
+}
+
+/* Are two passes, each the first one of its segment? *path: of each path of the first that of the second. */
+static bool passes_alike(const struct staged *g, const struct staged_part *part,
+                         const struct staged_pass *first, const struct staged_pass *second, int *path)
+{
+    if (first->tied || second->tied || first->channels > 1 || second->channels > 1 || first->first ||
+        second->first)
+        return false;
+    int a = first->piece, b = second->piece;
+    for (; a >= 0 && b >= 0; a = part->piece[a].next[BY_ROWS], b = part->piece[b].next[BY_ROWS]) {
+        if (!paths_alike(g, part->piece[a].path, part->piece[b].path))
+            return false;
+        path[part->piece[a].path] = part->piece[b].path;
+    }
+    return a < 0 && b < 0;
+}
+
+/* Begins what the warps of so many alike passes do, each for its own; then come `more` of another segment. */
+static void open_passes(struct staged_writer *c, const struct staged_pass *pass, int n,
+                        const struct staged_pass *other, int more)
 {
     struct text warp = {.arena = c->w->arena};
-    for (int i = 0; i + 1 < n; i++)
-        text_printf(&warp, "i == %d ? %d : ", i, pass[i].warp);
-    text_printf(&warp, "%d", pass[n - 1].warp);
-    if (n > 1) {
+    for (int i = 0; i < n + more; i++) {
+        const int of = i < n ? pass[i].warp : other[i - n].warp;
+        if (i + 1 < n + more)
+            text_printf(&warp, "i == %d ? %d : ", i, of);
+        else
+            text_printf(&warp, "%d", of);
+    }
+    if (n + more > 1) {
         line(c->o, "CGTP_LOOP");
-        line(c->o, "for (int i = 0; i < %d; i++) {", n);
+        line(c->o, "for (int i = 0; i < %d; i++) {", n + more);
     }
     if (c->g->warps > 1)
-        line(c->o, n > 1 ? "if (warp == (%s)) {" : "if (warp == %s) {", text_string(&warp));
+        line(c->o, n + more > 1 ? "if (warp == (%s)) {" : "if (warp == %s) {", text_string(&warp));
 }
 
 static void close_passes(struct staged_writer *c, int n)
@@ -107,14 +147,29 @@ static void emit_passes(struct staged_writer *c, const struct staged_part *part,
                         void (*emit)(struct staged_writer *, const struct staged_part *,
                                      const struct staged_pass *))
 {
-    for (int i = 0, n; i < part->passes[by]; i += n) {
-        struct staged_pass all;
+    const int passes = part->passes[by];
+    const struct staged_pass *pass = part->pass[by];
+    bool *done = NEW_ARRAY(c->w->arena, bool, passes + 1);
+    int *path = NEW_ARRAY(c->w->arena, int, c->w->problem->paths + 1);
+    for (int i = 0, n; i < passes; i += n) {
+        struct staged_pass all, others;
+        int j = i, more = 0;
         n = alike(c->g, part, by, i, &all);
+        if (done[i])
+            continue;
+        for (j = i + n; j < passes && c->g->shares_code && by == BY_ROWS && !more; j++)
+            if (!done[j] && passes_alike(c->g, part, &pass[i], &pass[j], path))
+                more = alike(c->g, part, by, j, &others);
+        const struct staged_pass *other = &pass[j - 1];
+        for (int k = 0; k < more; k++)
+            done[j - 1 + k] = true;
         if (i && all.tied)
             line(c->o, "cgtp_sync_warp(); /* to the same channels of z */");
-        open_passes(c, &part->pass[by][i], n);
+        c->alike = (struct staged_alike){more ? n : 0, more ? other->segment : 0, path};
+        open_passes(c, &pass[i], n, other, more);
         emit(c, part, &all);
-        close_passes(c, n);
+        close_passes(c, n + more);
+        c->alike = (struct staged_alike){0};
     }
 }
 

@@ -24,7 +24,8 @@ static const char *argument(const struct device_path *f, int operand)
         return input || q->rows > 1 ? arena_printf(f->w->arena, "%sv", name)
                                     : plus_offset(f->w->arena, name, y_sums(q));
     if (slot == SLOT_X)
-        return staged_own_channel(q, arena_printf(f->w->arena, "%ss%d", name, f->path->x), 2 * q->path->l1 + 1);
+        return staged_own_channel(q, arena_printf(f->w->arena, "%ss%d", name, f->path->x),
+                                  2 * q->path->l1 + 1);
     if (slot == SLOT_G)
         return staged_own_channel(q, arena_printf(f->w->arena, "%ss%d", name, f->path->z), q->d);
     if (slot == SLOT_W)
@@ -62,8 +63,8 @@ struct staged_path staged_path_of(struct staged_writer *c, const struct staged_p
 {
     const struct staged_piece *at = &part->piece[piece];
     const struct path *p = &c->w->problem->path[at->path];
-    return (struct staged_path){c,        part,          at, p, staged_variant(c->g, at->path), 2 * p->l3 + 1,
-                                p->mul_z, staged_rows(p), 1};
+    return (struct staged_path){
+        c, part, at, p, staged_variant(c->g, at->path), 2 * p->l3 + 1, p->mul_z, staged_rows(p), 1};
 }
 
 void staged_functions(struct staged_writer *c)
@@ -79,6 +80,29 @@ void staged_functions(struct staged_writer *c)
 }
 
 /* ---- addresses ---- */
+
+const char *staged_either(const struct staged_writer *c, const char *row, int64_t first, int64_t second)
+{
+    return !c->alike.first || first == second
+               ? row
+               : arena_printf(c->w->arena, "%s + (other ? %lld : 0)", row, (long long)(second - first));
+}
+
+const char *staged_row_of(const struct staged_writer *c, const char *row, const struct operand *q,
+                          const struct path *p)
+{
+    if (!c->alike.first)
+        return row;
+    const struct path *other = &c->w->problem->path[c->alike.path[p->number]];
+    return staged_either(c, row, operand_block_of(q, p)->offset, operand_block_of(q, other)->offset);
+}
+
+/* The same of a segment of x. */
+static const char *row_of_x(const struct staged_writer *c, const char *row, const struct operand *q,
+                            int segment)
+{
+    return staged_either(c, row, q->block[segment].offset, q->block[c->alike.segment].offset);
+}
 
 /* Where channel `channel` (a C expression) of the block is in a row. */
 static const char *channel_at(const struct staged_writer *c, const char *row, const struct operand_block *b,
@@ -171,14 +195,19 @@ const char *staged_weights_in(const struct staged_path *q, const char *row)
  * and of that of y where this has several. */
 const char *staged_weight(const struct staged_path *q, const char *row)
 {
-    return arena_printf(q->c->w->arena, "%s[%lld + %s]", row, (long long)q->path->weight_offset,
-                        staged_row_number(q, 0));
+    const struct staged_writer *c = q->c;
+    const int64_t first = q->path->weight_offset;
+    const char *at = arena_printf(c->w->arena, "%lld", (long long)first);
+    if (c->alike.first)
+        at = staged_either(c, at, first, c->w->problem->path[c->alike.path[q->path->number]].weight_offset);
+    return arena_printf(c->w->arena, "%s[%s + %s]", row, at, staged_row_number(q, 0));
 }
 
 const char *staged_factor(const struct staged_path *q)
 {
     const struct surd factor = q->c->g->factor[q->path->number];
-    return factor.sign ? arena_printf(q->c->w->arena, "%s * ", constant_name(q->c->w->constants, factor)) : "";
+    return factor.sign ? arena_printf(q->c->w->arena, "%s * ", constant_name(q->c->w->constants, factor))
+                       : "";
 }
 
 const char *staged_row_number(const struct staged_path *q, int from)
@@ -208,7 +237,8 @@ void staged_load_x(struct staged_writer *c, const struct staged_pass *pass)
         const char *name = arena_printf(c->w->arena, "%ss%d", q->symbol, segment);
         int components = q->block[segment].components;
         line(c->o, "real %s[%d];", name, pass->channels * components);
-        staged_load(c, pass->channels, components, name, staged_input(c, i), &q->block[segment], "u");
+        staged_load(c, pass->channels, components, name, row_of_x(c, staged_input(c, i), q, segment),
+                    &q->block[segment], "u");
     }
 }
 
@@ -263,7 +293,8 @@ void staged_close_ys(const struct staged_path *q, bool sums)
             continue;
         const struct operand_block *b = &y->block[q->path->y];
         const bool each = c->g->shares_code; /* registers have numbers that are known */
-        const char *channel = arena_printf(c->w->arena, " + %s * %lld", each ? "k" : "v", (long long)b->channel);
+        const char *channel =
+            arena_printf(c->w->arena, " + %s * %lld", each ? "k" : "v", (long long)b->channel);
         if (each) {
             line(c->o, "CGTP_UNROLL");
             line(c->o, "for (int k = 0; k < %d; k++)", q->rows);
@@ -271,8 +302,8 @@ void staged_close_ys(const struct staged_path *q, bool sums)
         }
         line(c->o, "CGTP_UNROLL");
         line(c->o, "for (int j = 0; j < %d; j++)", 2 * q->path->l2 + 1);
-        line(c->o, "%s[%lld%s + j * %lld] += %sv[j];", y->symbol, (long long)(b->offset - c->g->sums_from), channel,
-             (long long)b->component, y->symbol);
+        line(c->o, "%s[%lld%s + j * %lld] += %sv[j];", y->symbol, (long long)(b->offset - c->g->sums_from),
+             channel, (long long)b->component, y->symbol);
     }
     line(c->o, "}");
 }
@@ -291,6 +322,13 @@ void staged_make_tensors(const struct staged_path *q)
     device_path_call(&f);
 }
 
+/* Passes by columns are never alike. */
+static const char *by_x(const struct staged_writer *c, enum slot slot, const char *row,
+                        const struct operand *q, int segment)
+{
+    return slot == SLOT_X ? row_of_x(c, row, q, segment) : row;
+}
+
 /* The lane's channels of the outputs of a slot that a pass makes: from zero on, or what parts or items before
  * have made. */
 void staged_begin_outputs(struct staged_writer *c, const struct staged_pass *pass, enum slot slot,
@@ -305,7 +343,8 @@ void staged_begin_outputs(struct staged_writer *c, const struct staged_pass *pas
         const bool goes_on = staged_in_parts(c->g) || c->g->owned[o];
         line(c->o, "real %s[%d]%s;", name, v * components, goes_on ? "" : " = {0}");
         if (goes_on)
-            staged_load(c, v, components, name, staged_output(c, o),
+            staged_load(c, v, components, name,
+                        by_x(c, slot, staged_output(c, o), demand_operand(d, o), pass->segment),
                         &demand_operand(d, o)->block[pass->segment], channel);
     }
 }
@@ -316,7 +355,8 @@ void staged_end_outputs(struct staged_writer *c, const struct staged_pass *pass,
     const struct demand *d = c->w->demand;
     for (int o = 0; o < d->outputs; o++)
         if (demand_output(d, o)->slot == slot)
-            staged_store(c, pass->channels, components, staged_output(c, o),
+            staged_store(c, pass->channels, components,
+                         by_x(c, slot, staged_output(c, o), demand_operand(d, o), pass->segment),
                          &demand_operand(d, o)->block[pass->segment], channel,
                          arena_printf(c->w->arena, "%ss%d", demand_output(d, o)->symbol, pass->segment));
 }
@@ -327,18 +367,26 @@ void staged_open_channels(struct staged_writer *c, const struct staged_pass *p, 
 {
     struct arena *a = c->w->arena;
     const char *times = p->channels > 1 ? arena_printf(a, " * %d", p->channels) : "";
-    const char *pass =
-        p->lanes > STAGED_LANES ? arena_printf(a, " + i * %d", STAGED_LANES * p->channels) : "";
+    const char *number = c->alike.first ? arena_printf(a, "(other ? i - %d : i)", c->alike.first) : "i";
+    const int second = c->alike.first ? (int)c->w->problem->x.segment[c->alike.segment].mul : p->lanes;
+    const char *pass = p->lanes > STAGED_LANES || second > STAGED_LANES
+                           ? arena_printf(a, " + %s * %d", number, STAGED_LANES * p->channels)
+                           : "";
     line(c->o, "{");
+    if (c->alike.first)
+        line(c->o, "const bool other = i >= %d; /* the second segment */", c->alike.first);
     line(c->o, "const int %s = %s%s;", name, plus_offset(a, arena_printf(a, "lane%s", times), p->first),
          pass);
-    if (p->lanes % STAGED_LANES)
+    if (p->lanes != second)
+        line(c->o, "if (%s < (other ? %d : %d)) {", name, second, p->lanes);
+    else if (p->lanes % STAGED_LANES)
         line(c->o, "if (%s < %d) {", name, p->first + p->lanes * p->channels);
 }
 
 void staged_close_channels(struct staged_writer *c, const struct staged_pass *p)
 {
-    if (p->lanes % STAGED_LANES)
+    const bool apart = c->alike.first && p->lanes != c->w->problem->x.segment[c->alike.segment].mul;
+    if (apart || p->lanes % STAGED_LANES)
         line(c->o, "}");
     line(c->o, "}");
 }

@@ -12,8 +12,8 @@ struct staged_path {
     const struct staged_piece *piece;
     const struct path *path;
     const struct variant *v;
-    int d, m; /* components and channels of z */
-    int rows; /* of weights, of each channel of x */
+    int d, m;     /* components and channels of z */
+    int rows;     /* of weights, of each channel of x */
     int channels; /* of x, of a lane */
 };
 
@@ -45,6 +45,12 @@ const char *staged_weight(const struct staged_path *, const char *row);
 
 /* "x_s0", or of channel k of several of a lane "x_s0 + k * 3". */
 const char *staged_own_channel(const struct staged_path *, const char *name, int components);
+
+/* A row, or a place in it, of two alike segments: those of the second one are so much further on than those
+ * of the first. */
+const char *staged_either(const struct staged_writer *, const char *row, int64_t first, int64_t second);
+const char *staged_row_of(const struct staged_writer *, const char *row, const struct operand *,
+                          const struct path *);
 
 /* "K1_2 * ": what weights and their gradients are multiplied with; "": nothing. */
 const char *staged_factor(const struct staged_path *);

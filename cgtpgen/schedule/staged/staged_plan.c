@@ -189,7 +189,8 @@ static void find_sums(struct staged *g)
         if (!g->passes[i])
             continue;
         const bool whole = !staged_takes_ys(&p->path[i]);
-        const int64_t from = whole ? 0 : y->offset, to = whole ? p->dim[SLOT_Y] : y->offset + (int64_t)y->mul * (2 * y->ir.l + 1);
+        const int64_t from = whole ? 0 : y->offset,
+                      to = whole ? p->dim[SLOT_Y] : y->offset + (int64_t)y->mul * (2 * y->ir.l + 1);
         g->sums_from = g->sums_from < from ? g->sums_from : from;
         g->sums_to = g->sums_to > to ? g->sums_to : to;
     }
@@ -276,12 +277,11 @@ static bool by_rows_alone(const struct staged *g)
 }
 
 /* Of how many teams of one warp, which need no barriers, more than otherwise may be enough: such items'
- * instructions wait for each other, and those of a graph have most that are not the paths'. Registers are for
- * as many as there are. */
+ * instructions wait for each other. Registers are for as many as there are. */
 static int teams_alone(struct arena *scratch, struct staged *g)
 {
     const struct problem *p = g->demand->plan->problem;
-    bool may = g->whole.pieces == 0 || spec_is_graph(p->spec);
+    bool may = true;
     for (int i = 0; i < g->whole.pieces; i++)
         may &= !staged_connects(&p->path[g->whole.piece[i].path]);
     for (int teams = TEAMS_ALONE; may && teams > TEAMS_MOST; teams -= SCHEDULERS)
@@ -494,7 +494,8 @@ static int longest(struct arena *a, const struct staged *g)
     return most;
 }
 
-/* Two channels a lane where a team then ends earlier, or as many as the knob says. */
+/* Two channels a lane where a team then takes three quarters of the time, as more code waits for instructions
+ * longer; or as many as the knob says. */
 static void choose_channels(struct arena *a, struct staged *g, int asked)
 {
     g->wide = asked != 1;
@@ -504,7 +505,7 @@ static void choose_channels(struct arena *a, struct staged *g, int asked)
         return;
     g->wide = false;
     staged_passes(a, g);
-    if (wide < longest(a, g)) {
+    if (4 * wide <= 3 * longest(a, g)) {
         g->wide = true;
         staged_passes(a, g);
     }
@@ -526,7 +527,8 @@ static bool may_hold(const struct staged *g)
         const struct path *p = &d->plan->problem->path[i];
         if (!g->passes[i])
             continue;
-        may = !staged_connects(p) && p->mode != MODE_UVUV && !g->added[i] && g->whole.pass[BY_ROWS][0].channels == 1;
+        may = !staged_connects(p) && p->mode != MODE_UVUV && !g->added[i] &&
+              g->whole.pass[BY_ROWS][0].channels == 1;
         words += (2 * p->l3 + 1) * demand_outputs_of(d, SLOT_G) * kernel_size(d->kernel) / 4;
     }
     return may && words <= HELD_WORDS;

@@ -63,22 +63,22 @@ struct staged {
     const char *name; /* kernel and schedule; what its device code is called */
     const struct demand *demand;
     const struct device *device;
-    bool *passes, *others; /* [paths]: computed by passes; one after the other */
+    bool *passes, *others;        /* [paths]: computed by passes; one after the other */
     const struct matrix **matrix; /* [paths] */
     struct path_code *code;       /* [paths]: of those with passes */
-    struct surd *factor;          /* [paths]: that weights and their gradients are multiplied with, as the matrix has
-                                     it not; its sign is 0: there is none */
+    struct surd *factor; /* [paths]: that weights and their gradients are multiplied with, as the matrix has
+                            it not; its sign is 0: there is none */
     struct operations operations; /* per item */
     bool *added, adds; /* [paths]: z is added to what is there, by rows; is there a path of that kind whose z
                           nothing has made before? */
     bool any_others, divisible; /* are there such paths; may a team's warps divide them? */
     bool *apart;                /* [demand's outputs]: do warps that divide them add to different elements? */
-    enum index_kind owner;    /* of whose nodes rows are summed, items being in their order; item: of none */
-    bool *owned;              /* [demand's outputs]: are they? */
+    enum index_kind owner; /* of whose nodes rows are summed, items being in their order; item: of none */
+    bool *owned;           /* [demand's outputs]: are they? */
     int64_t sums_from, sums_to; /* elements of y whose gradients passes sum */
-    bool holds;               /* sums of z at nodes stay in the registers of the only pass */
-    int64_t scratch;          /* elements that the latter need (item_device.h) */
-    struct staged_part whole; /* all weights at once: its passes by rows make T */
+    bool holds;                 /* sums of z at nodes stay in the registers of the only pass */
+    int64_t scratch;            /* elements that the latter need (item_device.h) */
+    struct staged_part whole;   /* all weights at once: its passes by rows make T */
     int parts;
     struct staged_part *part;
     int *in_place; /* [demand's outputs]: the input of weights that a gradient of weights takes the place of;

@@ -200,8 +200,8 @@ static void clear_held(const struct staged_path *q, const char *symbol)
     line(q->c->o, "cgtp_clear_channel(%ss%d);", symbol, q->path->z);
 }
 
-/* The lane's channels of z: of inputs, and what outputs are made from: zeros, or what other paths, or items of
- * the node before, have made. */
+/* The lane's channels of z: of inputs, and what outputs are made from: zeros, or what other paths, or items
+ * of the node before, have made. */
 static void load_z(const struct staged_path *q, const char *channel)
 {
     struct staged_writer *c = q->c;
@@ -213,7 +213,8 @@ static void load_z(const struct staged_path *q, const char *channel)
             continue;
         const char *name = arena_printf(c->w->arena, "%ss%d", g->symbol, z);
         line(c->o, "real %s[%d];", name, q->channels * q->d);
-        staged_load(c, q->channels, q->d, name, staged_input(c, i), &g->block[z], channel);
+        staged_load(c, q->channels, q->d, name, staged_row_of(c, staged_input(c, i), g, q->path),
+                    &g->block[z], channel);
     }
     for (int o = 0; o < d->outputs; o++) {
         const struct operand *g = demand_operand(d, o);
@@ -227,7 +228,8 @@ static void load_z(const struct staged_path *q, const char *channel)
         }
         line(c->o, "real %s[%d]%s;", name, q->channels * q->d, goes_on ? "" : " = {0}");
         if (goes_on)
-            staged_load(c, q->channels, q->d, name, staged_output(c, o), &g->block[z], channel);
+            staged_load(c, q->channels, q->d, name, staged_row_of(c, staged_output(c, o), g, q->path),
+                        &g->block[z], channel);
     }
 }
 
@@ -241,7 +243,8 @@ static void store_z(const struct staged_path *q, const char *channel)
             continue;
         if (staged_holds(c->g, o))
             line(c->o, "if (last)");
-        staged_store(c, q->channels, q->d, staged_output(c, o), &g->block[q->path->z], channel,
+        staged_store(c, q->channels, q->d, staged_row_of(c, staged_output(c, o), g, q->path),
+                     &g->block[q->path->z], channel,
                      arena_printf(c->w->arena, "%ss%d", g->symbol, q->path->z));
     }
 }
@@ -306,7 +309,8 @@ void staged_row(struct staged_writer *c, const struct staged_part *part, const s
     for (int i = pass->piece; i >= 0; i = part->piece[i].next[BY_ROWS]) {
         struct staged_path q = staged_path_of(c, part, i);
         q.channels = pass->channels;
-        const bool any = q.piece->from < pass->first + pass->lanes * pass->channels && q.piece->to > pass->first;
+        const bool any =
+            q.piece->from < pass->first + pass->lanes * pass->channels && q.piece->to > pass->first;
         if (!staged_connects(q.path))
             emit_channel(&q, pass);
         else if (any && q.v->ps + q.v->ws)
