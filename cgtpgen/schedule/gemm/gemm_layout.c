@@ -50,10 +50,10 @@ void gemm_layout_rows(struct arena *a, struct gemm_rows *r)
     r->fields = (struct layout){.note = "Weights that all items share.", .align = CHUNK};
     add_inputs(a, &r->tile, d, GEMM_ITEMS, false);
     for (int o = 0; o < d->outputs; o++)
-        if (demand_output(d, o)->slot == SLOT_Y) {
+        if (gemm_sums_rows(r, o)) {
             add_rows(a, &r->out, demand_operand(d, o), size, GEMM_ITEMS,
                      gemm_pitch(demand_operand(d, o)->dim));
-            layout_repeat(&r->out, r->members);
+            layout_repeat(&r->out, gemm_apart(r) ? r->members : 1);
         }
     layout_pad(a, &r->out, CHUNK);
     for (int i = 0; i < d->kernel->form->inputs && r->resident; i++)

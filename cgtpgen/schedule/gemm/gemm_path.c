@@ -80,7 +80,8 @@ void gemm_begin_channels(const struct gemm_path *q, const char *from)
     const int channels = path_channels_a(q->e);
     if (channels > 1) {
         line(q->c->o, "CGTP_LOOP");
-        line(q->c->o, "for (int a = %s; a < %d; a++) {", from ? from : "0", channels);
+        line(q->c->o, "for (int a = %s; a < %d; a += %d) {", from ? from : "0", channels,
+             gemm_divides(q->c->r) ? q->c->r->members : 1);
         if (q->e->below)
             line(q->c->o, "const int below = cgtp_gemm_blocks(a);");
     } else {

@@ -4,6 +4,7 @@
 enum {
     WARPS_MOST = 12,     /* of a block */
     WARPS_LIMIT = 16,    /* of a team, at most */
+    DIVIDED_MOST = 4,    /* the same that divide channels of y, which are not as many for each */
     SUM_WARPS_MOST = 16, /* of a block of sums */
     SUM_FIT = 8,         /* such blocks on a multiprocessor, at most */
     REGISTERS = 80,      /* that a thread takes besides its sums */
@@ -191,8 +192,8 @@ static struct load load_of(const struct gemm_rows *r)
     struct load load = {0, 0};
     for (int i = 0; i < r->spans; i++)
         for (int k = 0; k < r->span[i].chunks; k++) {
-            double *mine = &each[(r->span[i].first + k) % r->members];
-            *mine += r->span[i].work;
+            double *mine = &each[gemm_divides(r) ? 0 : (r->span[i].first + k) % r->members];
+            *mine += r->span[i].work / (gemm_divides(r) ? r->members : 1);
             load.all += r->span[i].work;
             load.most = *mine > load.most ? *mine : load.most;
         }
@@ -257,6 +258,8 @@ static bool choose_teams(struct arena *a, const struct gemm *g, struct gemm_rows
             for (r->teams = warps / r->members; r->teams > 0 && !fits(a, g, r);)
                 r->teams--;
             const double time = r->teams ? time_of(r, load_of(r)) : 0;
+            if (gemm_divides(r) && r->members > DIVIDED_MOST)
+                continue;
             if (r->teams * r->members >= place.warps && (!best.teams || time < least)) {
                 best = *r;
                 least = time;
@@ -279,7 +282,8 @@ static bool choose_place(struct arena *a, const struct gemm *g, struct gemm_rows
 
 /* ---- sums ---- */
 
-/* The parts, of so many blocks of columns in float32; twice: and of 32 channels of B. */
+/* The parts, of so many blocks of columns in float32; twice: and of 32 channels of B, or of u<vw
+ * 48. */
 static void find_sums(struct arena *a, struct gemm *g, bool twice, int limit)
 {
     const struct demand *d = g->sums;
@@ -294,7 +298,7 @@ static void find_sums(struct arena *a, struct gemm *g, bool twice, int limit)
         const int most = limit * 4 / kernel_size(d->kernel) / gemm_variant(d, i)->ws;
         const int rows = round_up(path_channels_b(e), GEMM_ITEMS);
         *q = (struct gemm_sum){.path = i, .chunks = round_up(blocks, most > 1 ? most : 1), .first = g->parts};
-        q->rows = twice && rows % 2 == 0 ? 2 : 1;
+        q->rows = twice && rows % 2 == 0 ? 2 : twice && rows == 3 && e->below ? 3 : 1;
         q->tiles = round_up(blocks, q->chunks);
         q->chunks = round_up(blocks, q->tiles);
         q->parts = rows / q->rows * path_channels_a(e) * q->chunks;

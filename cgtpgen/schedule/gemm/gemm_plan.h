@@ -62,7 +62,7 @@ struct gemm_rows {
 
 enum { GEMM_FORTH, GEMM_BACK, GEMM_KINDS };
 
-/* The weights of a path: one or two times 16 channels of B for one of y, and a chunk of the channels of G,
+/* The weights of a path: one to three times 16 channels of B for one of y, and a chunk of the channels of G,
  * are a part, which a warp has. */
 struct gemm_sum {
     int path;
@@ -128,6 +128,16 @@ int64_t gemm_below(int n);
 
 /* Blocks of 8 by 8 of the path's weights. */
 int64_t gemm_blocks(const struct gemm_rows *, int path);
+
+/* Do a team's warps divide channels of y instead of those of an output? Gradients of y are then each one
+ * warp's; each warp has a part of the sums of G. */
+bool gemm_divides(const struct gemm_rows *);
+
+/* Has each warp of a team rows of its own for sums in shared memory? */
+bool gemm_apart(const struct gemm_rows *);
+
+/* Are rows of the demand's output summed in shared memory? */
+bool gemm_sums_rows(const struct gemm_rows *, int output);
 
 /* Of how many teams in a row warps of one number have one part of the work; 0: all. Schedulers have a warp
  * each in turn, so that the same part of all teams would be one scheduler's. */

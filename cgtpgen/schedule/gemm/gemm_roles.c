@@ -131,3 +131,25 @@ int64_t gemm_blocks(const struct gemm_rows *r, int path)
         return gemm_below(a) * (r->back ? r->blocks[path] : blocks_of(path_channels_b(e)));
     return (int64_t)a * blocks_of(gemm_depth(r, path)) * r->blocks[path];
 }
+
+bool gemm_divides(const struct gemm_rows *r)
+{
+    const struct demand *d = r->demand;
+    bool may =
+        r->members > 1 && (r->back ? !demand_outputs_of(d, gemm_slot(d->plan, ROLE_B)) : d->plan->sums_x);
+    for (int i = 0; i < d->plan->problem->paths; i++)
+        may &=
+            d->variant_of[i] < 0 || (!d->plan->path[i].elementwise && path_channels_a(&d->plan->path[i]) > 1);
+    return may;
+}
+
+bool gemm_apart(const struct gemm_rows *r)
+{
+    return !r->back || !gemm_divides(r);
+}
+
+bool gemm_sums_rows(const struct gemm_rows *r, int output)
+{
+    const enum slot slot = demand_output(r->demand, output)->slot;
+    return demand_operand(r->demand, output)->dim && (slot == SLOT_Y || (!r->back && gemm_divides(r)));
+}

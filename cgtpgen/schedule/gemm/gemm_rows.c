@@ -249,10 +249,13 @@ static void emit_forth(struct gemm_writer *c, const struct gemm_span *s, int pat
     for (int i = 0; i < q.v->zs; i++)
         products += q.v->z[i].output == c->d->output[s->output];
     gemm_comment(&q);
-    gemm_begin_channels(&q, !q.e->below ? NULL
-                            : s->chunks == 1
-                                ? "1"
-                                : arena_printf(c->w->arena, "chunk * %d + 1", s->tiles * GEMM_BLOCK));
+    struct text from = {.arena = c->w->arena};
+    text_printf(&from, q.e->below ? "1" : "0");
+    if (q.e->below && s->chunks > 1)
+        text_printf(&from, " + chunk * %d", s->tiles * GEMM_BLOCK);
+    if (gemm_divides(c->r))
+        text_printf(&from, " + member");
+    gemm_begin_channels(&q, text_string(&from));
     gemm_take_items(&q, q.v->tensor, "cgtp_gemm_row(i)");
     const struct rows r = rows_of(&q, "u", path_channels_b(q.e), 1, &sum, products, false);
     begin_rows(&q, s, &r);
@@ -285,6 +288,21 @@ static void emit_from_z(struct gemm_writer *c, const struct gemm_span *s, int pa
     line(c->o, "}");
 }
 
+/* Which rows in shared memory are the warp's. */
+static const char *own_number(const struct gemm_writer *c)
+{
+    return c->r->members > 1 && gemm_apart(c->r) ? "member" : "0";
+}
+
+/* A divided team's warp leaves its part of a span's sums. */
+static void emit_leave(struct gemm_writer *c, const struct gemm_span *s, const struct operand *q)
+{
+    const struct operand_block *b = &q->block[s->segment];
+    line(c->o, "cgtp_put_product<false, %d, %d>(own.out.%s[%s][0] + %lld%s, %d, %d, sum, %s);",
+         (int)b->channel, (int)b->component, q->symbol, own_number(c), (long long)b->offset,
+         of_chunk(c, s, (int)b->channel), gemm_pitch(q->dim), GEMM_ITEMS, rest_of(c, s));
+}
+
 /* Stores a span's channels of an output. */
 static void emit_put(struct gemm_writer *c, const struct gemm_span *s, const struct operand *q,
                      const char *function, const char *sum)
@@ -304,7 +322,10 @@ static void emit_span_forth(struct gemm_writer *c, const struct gemm_span *s)
     for (int i = 0; i < s->paths; i++)
         if (gemm_adds(c->d, s->output, s->path[i]))
             (gemm_from_z(c->d, s->path[i]) ? emit_from_z : emit_forth)(c, s, s->path[i]);
-    emit_put(c, s, q, "cgtp_put_product", "sum");
+    if (gemm_divides(c->r))
+        emit_leave(c, s, q);
+    else
+        emit_put(c, s, q, "cgtp_put_product", "sum");
 }
 
 /* ---- A and B ---- */
@@ -314,8 +335,7 @@ static const char *own_row(const struct gemm_path *q, const struct recipe_output
 {
     struct gemm_writer *c = q->c;
     const struct operand *y = kernel_output(c->d->kernel, o->source);
-    const char *row =
-        arena_printf(c->w->arena, "own.out.%s[%s][%s]", y->symbol, c->r->members > 1 ? "member" : "0", item);
+    const char *row = arena_printf(c->w->arena, "own.out.%s[%s][%s]", y->symbol, own_number(c), item);
     return path_address(c->w->arena, q->e, ROLE_A, row, operand_block_of(y, q->path));
 }
 
@@ -363,7 +383,9 @@ static void emit_back(struct gemm_writer *c, const struct gemm_span *s, int path
     if (!q.v->product)
         return;
     gemm_comment(&q);
-    gemm_begin_channels(&q, q.e->below ? "1" : NULL);
+    gemm_begin_channels(&q, gemm_divides(c->r) ? q.e->below ? "1 + member" : "member"
+                            : q.e->below       ? "1"
+                                               : NULL);
     emit_p(&q, s);
     gemm_take_items(&q, q.v->product, "cgtp_gemm_row(i)");
     for (int o = 0; o < q.v->product->outputs && !q.e->elementwise; o++)
@@ -406,7 +428,7 @@ static void emit_span(struct gemm_writer *c, const struct gemm_span *s)
     struct text words = {.arena = c->w->arena};
     irrep_print(&words, segment->ir);
     line(c->o, "/* %s: %dx%s */", slot_name[slot], segment->mul, text_string(&words));
-    const int members = c->r->members;
+    const int members = gemm_divides(c->r) ? 1 : c->r->members;
     if (members > 1)
         line(c->o, "for (int chunk = (member + %d) %% %d; chunk < %d; chunk += %d) {",
              (members - s->first % members) % members, members, s->chunks, members);
@@ -421,40 +443,44 @@ static void emit_span(struct gemm_writer *c, const struct gemm_span *s)
     line(c->o, "}");
 }
 
-/* Are there sums of slot y? */
+/* Are there sums in shared memory? */
 static bool has_sums(const struct gemm_writer *c)
 {
     bool any = false;
     for (int i = 0; i < c->d->outputs; i++)
-        any |= demand_output(c->d, i)->slot == SLOT_Y && demand_operand(c->d, i)->dim;
+        any |= gemm_sums_rows(c->r, i);
     return any;
 }
 
-/* Zeros in the warp's sums of slot y. */
+/* Zeros in sums in shared memory. */
 static void emit_zeros(struct gemm_writer *c)
 {
     bool any = false;
     for (int o = 0; o < c->d->outputs; o++) {
         const struct operand *q = demand_operand(c->d, o);
-        if (q->slot != SLOT_Y || q->dim == 0)
+        if (!gemm_sums_rows(c->r, o))
             continue;
         any = true;
-        line(c->o, "cgtp_clear_weights(own.out.%s[%s][0], %d, lane, CGTP_LANES);", q->symbol,
-             c->r->members > 1 ? "member" : "0", gemm_pitch(q->dim) * GEMM_ITEMS);
+        line(c->o, "cgtp_clear_weights(own.out.%s[%s][0], %d, %s);", q->symbol, own_number(c),
+             gemm_pitch(q->dim) * GEMM_ITEMS,
+             gemm_apart(c->r) ? "lane, CGTP_LANES"
+                              : arena_printf(c->w->arena, "thread, %d", c->r->members * 32));
     }
-    if (any)
+    if (any && gemm_apart(c->r))
         line(c->o, "cgtp_sync_warp();");
+    else if (any)
+        line(c->o, "cgtp_sync_group<%d>();", c->r->members);
 }
 
-/* Rows of slot y on their way from shared memory. */
+/* Their rows on their way from there. */
 static void emit_sums(struct gemm_writer *c)
 {
     const int threads = c->r->members * 32;
     for (int o = 0; o < c->d->outputs; o++) {
         const struct operand *q = demand_operand(c->d, o);
-        if (q->dim == 0 || q->slot != SLOT_Y)
+        if (!gemm_sums_rows(c->r, o))
             continue;
-        if (c->r->members > 1) {
+        if (c->r->members > 1 && gemm_apart(c->r)) {
             line(c->o, "cgtp_add_members(own.out.%s, thread);", q->symbol);
             line(c->o, "cgtp_sync_group<%d>();", c->r->members);
         }

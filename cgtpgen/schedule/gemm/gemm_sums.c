@@ -230,6 +230,16 @@ static void emit_tiles(struct gemm_writer *c)
     line(o, "}");
 }
 
+/* Are there paths whose parts are longer the higher their channel of y? Blocks have some of all then, not
+ * neighbours. */
+static bool has_below(const struct gemm_writer *c)
+{
+    bool any = false;
+    for (int i = 0; i < c->g->sum_count; i++)
+        any |= c->d->plan->path[c->g->sum[i].path].below;
+    return any;
+}
+
 void gemm_sums_kernel(struct gemm_writer *c)
 {
     const struct gemm *g = c->g;
@@ -244,8 +254,10 @@ void gemm_sums_kernel(struct gemm_writer *c)
     line(o, "{");
     line(o, "CGTP_SHARED(shared);");
     line(o, "%s &block = *(%s *)shared;", g->sum_block.name, g->sum_block.name);
-    line(o, "const int warp = cgtp_uniform(cgtp_warp()), part = cgtp_block() %% %d * %d + warp;", g->sets,
-         g->warps);
+    line(o, "const int warp = cgtp_uniform(cgtp_warp()), part = %s;",
+         arena_printf(c->w->arena,
+                      has_below(c) ? "cgtp_block() %% %d + warp * %d" : "cgtp_block() %% %d * %d + warp",
+                      g->sets, has_below(c) ? g->sets : g->warps));
     line(o, "const int64_t own = cgtp_block() / %d, step = cgtp_blocks() / %d;", g->sets, g->sets);
     line(o, "const int64_t tiles = (l.items + %d) / %d;", g->sum_items - 1, g->sum_items);
     line(o, "const cgtp_policy once = cgtp_policy_stream();");
