@@ -455,18 +455,41 @@ CGTP_DEVICE void cgtp_put_items(T *to, int64_t stride, const real (&from)[CGTP_G
 
 /* ---- on the host ---- */
 
-/* The multiprocessors of a kernel: of few items those from number `from` to number `to` of 1024, one at least, so that
- * kernels run beside each other, each of them with more tiles for a team; of more items all. */
-static inline int64_t cgtp_gemm_share(int64_t items, int from, int to)
+/* A kernel that runs beside others: the items that a multiprocessor has at a time, and what these take. */
+struct cgtp_gemm_kernel {
+    int items, time;
+};
+
+/* The multiprocessors of one of some kernels: of few items as many as let all end soonest, side by side, each of them
+ * with more tiles for a team; of more items all. */
+template <int n> static inline int64_t cgtp_gemm_share(int64_t items, const cgtp_gemm_kernel (&kernel)[n], int which)
 {
-    const int64_t all = cgtp_multiprocessors(), few = 256 * all, most = all * to / 1024 - all * from / 1024;
-    return items > few ? all : most > 1 ? most : 1;
+    const int64_t all = cgtp_multiprocessors(), few = 256 * all;
+    if (n == 1 || items > few)
+        return all;
+    int64_t time = 0, next = 0, sum, mine; /* from the time on that they take without a rest of tiles */
+    for (int k = 0; k < n; k++)
+        next += items * kernel[k].time / kernel[k].items;
+    next /= all;
+    do {
+        time = next;
+        sum = mine = 0, next = INT64_MAX;
+        for (int k = 0; k < n; k++) {
+            const int64_t fit = time / kernel[k].time, turns = fit > 1 ? fit : 1;
+            const int64_t at_a_time = turns * kernel[k].items, some = (items + at_a_time - 1) / at_a_time;
+            sum += some;
+            mine = k == which ? some : mine;
+            next = (turns + 1) * kernel[k].time < next ? (turns + 1) * kernel[k].time : next;
+        }
+    } while (sum > all && sum > n);
+    return mine > 1 ? mine : 1;
 }
 
 /* Blocks of a launch, one on each of its multiprocessors, each with so many tiles at a time. */
-static inline int64_t cgtp_gemm_grid(int64_t items, int from, int to, int at_a_time)
+template <int n>
+static inline int64_t cgtp_gemm_grid(int64_t items, const cgtp_gemm_kernel (&kernel)[n], int which, int at_a_time)
 {
-    const int64_t most = cgtp_gemm_share(items, from, to);
+    const int64_t most = cgtp_gemm_share(items, kernel, which);
     const int64_t tiles = (items + CGTP_GEMM_ITEMS - 1) / CGTP_GEMM_ITEMS, blocks = (tiles + at_a_time - 1) / at_a_time;
     return blocks < most ? blocks : most;
 }
@@ -482,9 +505,11 @@ static inline int64_t cgtp_gemm_parts(int fit, int sets)
 {
     return cgtp_gemm_parts(cgtp_multiprocessors(), fit, sets);
 }
-static inline int64_t cgtp_gemm_parts(int64_t items, int each, int from, int to, int fit, int sets)
+template <int n>
+static inline int64_t cgtp_gemm_parts(int64_t items, int each, const cgtp_gemm_kernel (&kernel)[n], int which, int fit,
+                                      int sets)
 {
-    const int64_t most = cgtp_gemm_parts(cgtp_gemm_share(items, from, to), fit, sets), tiles = (items + each - 1) / each;
+    const int64_t most = cgtp_gemm_parts(cgtp_gemm_share(items, kernel, which), fit, sets), tiles = (items + each - 1) / each;
     return tiles < most ? tiles : most;
 }
 

@@ -610,18 +610,19 @@ static void sums_by_gemm(void **state)
                              g->sum_block.bytes, g->device->shared_bytes));
 }
 
-static void shares_of_gemm(void **state)
+static void times_of_gemm(void **state)
 {
     (void)state;
     const struct schedules *all;
     struct gemm *g = new_gemm(&all);
-    g->share.from--;
-    expect(all,
-           arena_printf(&arena, "gemm: multiprocessors of kernel 2 from %d to 1024, of which %d are taken",
-                        g->share.from, g->rows[GEMM_BACK].share.to));
+    g->rows[GEMM_BACK].time = 0;
+    expect(all, "gemm: a tile of x takes no time");
     g = new_gemm(&all);
-    g->share.to--;
-    expect(all, "gemm: 1023 multiprocessors of 1024 for all kernels");
+    g->time = 0;
+    expect(all, "gemm: a tile of sums takes no time");
+    g = new_gemm(&all);
+    g->turn = g->warps;
+    expect(all, arena_printf(&arena, "gemm: parts from number %d of %d on", g->warps, g->warps));
 }
 
 static struct paired *new_paired(const struct schedules **all)
@@ -806,7 +807,7 @@ int main(void)
         cmocka_unit_test(rules_of_tiled_items),
         cmocka_unit_test(rows_by_gemm),
         cmocka_unit_test(sums_by_gemm),
-        cmocka_unit_test(shares_of_gemm),
+        cmocka_unit_test(times_of_gemm),
         cmocka_unit_test(rules_of_nodal_matrices),
         cmocka_unit_test(rules_of_paired_items),
         cmocka_unit_test(every_rule_is_broken), /* last */

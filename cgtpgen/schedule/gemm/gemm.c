@@ -10,10 +10,30 @@
  */
 enum { LANE_WEIGHTS = 16 * GEMM_WEIGHTS_THREADS };
 
-/* Which multiprocessors a kernel has, as arguments. */
-static const char *share_of(struct arena *a, struct gemm_share share)
+/* Which of the kernels that run beside each other a kernel is, as arguments. */
+static const char *beside_of(struct source *w, const struct gemm *g, int kind)
 {
-    return arena_printf(a, "%d, %d", share.from, share.to);
+    int number = 0;
+    for (int k = 0; k < kind; k++)
+        number += g->rows[k].demand != NULL;
+    return arena_printf(w->arena, "code::%s_kernels, %d", g->name, number);
+}
+
+/* What the launch divides the multiprocessors by. */
+static void emit_kernels(struct arena *a, struct out *o, const struct gemm *g)
+{
+    const char *all = "";
+    for (int k = 0; k < GEMM_KINDS; k++)
+        if (g->rows[k].demand)
+            all = arena_printf(a, "%s%s{%d, %d}", all, *all ? ", " : "", g->rows[k].teams * GEMM_ITEMS,
+                               g->rows[k].time);
+    if (g->sums)
+        all = arena_printf(a, "%s%s{%d, %d}", all, *all ? ", " : "", g->fit * g->sum_items, g->time);
+    line(o, "/* Its kernels, of few items side by side: the items that a multiprocessor has at a time, and "
+            "what these");
+    line(o, " * take, as instructions that one could have issued meanwhile. */");
+    line(o, "constexpr cgtp_gemm_kernel %s_kernels[] = {%s};", g->name, all);
+    blank(o);
 }
 
 static void areas(struct areas *all, const struct schedule *s)
@@ -83,6 +103,7 @@ static void device(struct source *w, const struct schedule *s)
             gemm_functions(&rows[k]);
     if (g->sums)
         gemm_functions(&sums);
+    emit_kernels(w->arena, &o, g);
     emit_weights(rows);
     for (int k = 0; k < GEMM_KINDS; k++)
         if (rows[k].d)
@@ -101,14 +122,14 @@ static void launch_weights(struct source *w, const struct gemm_rows *r)
                                 GEMM_WEIGHTS_THREADS));
 }
 
-static void launch_rows(struct source *w, const struct gemm_rows *r, const char *items)
+static void launch_rows(struct source *w, const struct gemm *g, int kind, const char *items)
 {
+    const struct gemm_rows *r = &g->rows[kind];
     source_step(
         w, arena_printf(
                w->arena,
                "cgtp_launch_early(code::%s, cgtp_gemm_grid(%s, %s, %d), %d, sizeof(code::%s), stream, l)",
-               r->name, items, share_of(w->arena, r->share), r->teams, r->teams * r->members * 32,
-               r->block.name));
+               r->name, items, beside_of(w, g, kind), r->teams, r->teams * r->members * 32, r->block.name));
 }
 
 static void launch(struct source *w, const struct schedule *s)
@@ -121,11 +142,11 @@ static void launch(struct source *w, const struct schedule *s)
             launch_weights(w, &g->rows[k]);
     for (int k = 0; k < GEMM_KINDS; k++)
         if (g->rows[k].demand)
-            launch_rows(w, &g->rows[k], items);
+            launch_rows(w, g, k, items);
     if (!g->sums)
         return;
     const char *parts = arena_printf(w->arena, "cgtp_gemm_parts(%s, %d, %s, %d, %d)", items, g->sum_items,
-                                     share_of(w->arena, g->share), g->fit, g->sets);
+                                     beside_of(w, g, GEMM_KINDS), g->fit, g->sets);
     source_step(w, arena_printf(w->arena,
                                 "cgtp_launch_early(code::%s_sums, %s * %d, %d, sizeof(code::%s), stream, l)",
                                 g->name, parts, g->sets, g->warps * 32, g->sum_block.name));
@@ -172,6 +193,7 @@ static void check_rows(struct checker *c, const struct gemm *g, const struct gem
     for (int i = 0; i < p->paths; i++)
         check_that(c, times[i] == (d->variant_of[i] >= 0 ? outputs : 0), "path %d is in %d spans of %s", i,
                    times[i], of);
+    check_that(c, r->time > 0, "a tile of %s takes no time", of);
     check_block(c, g, &r->block, arena_printf(c->out->arena, " of %s", of));
 }
 
@@ -197,28 +219,14 @@ static void check_sums(struct checker *c, const struct gemm *g)
         check_that(c, times[i] == (g->sums->variant_of[i] >= 0), "path %d has %d sums", i, times[i]);
     check_that(c, g->parts <= first && g->sets * g->warps >= g->parts, "%d sets of %d warps for %d parts",
                g->sets, g->warps, g->parts);
+    check_that(c, g->turn >= 0 && g->turn < g->warps, "parts from number %d of %d on", g->turn, g->warps);
+    check_that(c, g->time > 0, "a tile of sums takes no time");
     check_block(c, g, &g->sum_block, " of sums");
-}
-
-/* All multiprocessors, each of one kernel. */
-static void check_shares(struct checker *c, const struct gemm *g)
-{
-    int from = 0;
-    for (int k = 0; k <= GEMM_KINDS; k++) {
-        const struct gemm_share *share = k < GEMM_KINDS ? &g->rows[k].share : &g->share;
-        const bool is = k < GEMM_KINDS ? g->rows[k].demand != NULL : g->sums != NULL;
-        check_that(c, !is || (share->from == from && share->to >= from),
-                   "multiprocessors of kernel %d from %d to %d, of which %d are taken", k, share->from,
-                   share->to, from);
-        from = is ? share->to : from;
-    }
-    check_that(c, from == GEMM_WHOLE, "%d multiprocessors of %d for all kernels", from, GEMM_WHOLE);
 }
 
 static void check(struct checker *c, const struct schedule *s)
 {
     const struct gemm *g = s->own;
-    check_shares(c, g);
     for (int k = 0; k < GEMM_KINDS; k++)
         if (g->rows[k].demand)
             check_rows(c, g, &g->rows[k]);

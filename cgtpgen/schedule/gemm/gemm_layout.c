@@ -14,7 +14,8 @@ static int pitch_of(int64_t elements, int every, int over)
 
 int gemm_pitch(int64_t elements)
 {
-    return pitch_of(elements, 16, 8);
+    const int few = 4; /* eight such rows are in different banks, one behind the other */
+    return elements <= few ? few : pitch_of(elements, 16, 8);
 }
 
 int gemm_sum_pitch(const struct demand *d, int64_t elements)

@@ -2,22 +2,13 @@
 #include "schedule/gemm/gemm_plan.h"
 
 enum {
-    WARPS_MOST = 12,     /* of a block */
-    WARPS_LIMIT = 16,    /* of a team, at most */
-    DIVIDED_MOST = 4,    /* the same that divide channels of y, which are not as many for each */
-    SUM_WARPS_MOST = 16, /* of a block of sums */
-    SUM_FIT = 8,         /* such blocks on a multiprocessor, at most */
-    REGISTERS = 80,      /* that a thread takes besides its sums */
+    WARPS_MOST = 12,  /* of a block */
+    WARPS_LIMIT = 16, /* of a team, at most */
+    DIVIDED_MOST = 4, /* the same that divide channels of y, which are not as many for each */
+    REGISTERS = 80,   /* that a thread takes besides its sums */
     STAGES = 2,
-    INSTRUCTION = 16,     /* bytes */
-    SCHEDULERS = 4,       /* of a multiprocessor */
-    BLOCK_RESERVED = 1024 /* bytes of shared memory that a block takes beside its own */
+    INSTRUCTION = 16 /* bytes */
 };
-
-static int round_up(int64_t n, int by)
-{
-    return (int)((n + by - 1) / by);
-}
 
 /* ---- rows ---- */
 
@@ -39,25 +30,6 @@ static void paths_by_segment(struct arena *a, const struct demand *d, enum slot 
 }
 
 /* ---- work ---- */
-
-/* Instructions of a warp, of a lane's operations; what the parts of a product take besides their sums. */
-static double tensor_work(const struct demand *d, int path)
-{
-    const struct code *code = demand_code(d, path).tensor;
-    const int parts = gemm_has_parts(d) ? 4 : 1;
-    const struct path_plan *e = &d->plan->path[path];
-    if (!code)
-        return 0;
-    return 4 * (code->channel.fma + code->channel.mul + code->channel.add + e->matrix->rows + 2 +
-                parts * gemm_variant(d, path)->ts * e->matrix->columns);
-}
-
-/* Of a product, for 8 that are summed over: what right operands take, and tensor cores. */
-static double product_work(const struct demand *d, int components, int rows, int tiles, double right)
-{
-    const double busy = 2.5; /* INSTRUCTIONs in the time of a product */
-    return tiles * (right + busy * (gemm_has_parts(d) ? 3 : 4) * components * rows);
-}
 
 /* Of what comes of P, for so many blocks of channels of x. */
 static double of_p_work(const struct demand *d, int path, int tiles)
@@ -92,12 +64,12 @@ static double span_work(const struct gemm_rows *r, const struct gemm_span *q)
                 continue;
             const double each = code->channel.fma + code->channel.mul + code->channel.add + 4;
             work += channels_a * (of_items_work(d, q->path[i]) + 4 * q->tiles * each +
-                                  v->ps * some * round_up(path_channels_g(e), GEMM_BLOCK) *
-                                      (16.0 * columns + product_work(d, columns, 1, q->tiles, right)));
+                                  v->ps * some * gemm_round_up(path_channels_g(e), GEMM_BLOCK) *
+                                      (16.0 * columns + gemm_product_work(d, columns, 1, q->tiles, right)));
         } else {
-            work +=
-                channels_a * round_up(path_channels_b(e), GEMM_BLOCK) *
-                (tensor_work(d, q->path[i]) + v->zs * some * product_work(d, columns, 1, q->tiles, right));
+            work += channels_a * gemm_round_up(path_channels_b(e), GEMM_BLOCK) *
+                    (gemm_tensor_work(d, q->path[i]) +
+                     v->zs * some * gemm_product_work(d, columns, 1, q->tiles, right));
         }
     }
     return work;
@@ -126,13 +98,13 @@ static int words_of(const struct gemm_rows *r, const struct gemm_span *q, int co
 
 static void add_span(struct gemm_rows *r, int limit, struct gemm_span q, const struct segment *s)
 {
-    const int blocks = round_up(s->mul, GEMM_BLOCK), words = words_of(r, &q, 2 * s->ir.l + 1);
+    const int blocks = gemm_round_up(s->mul, GEMM_BLOCK), words = words_of(r, &q, 2 * s->ir.l + 1);
     int most = words ? r->registers / words : limit;
     most = most < 1 ? 1 : most > limit ? limit : most;
     q.channels = s->mul;
-    q.chunks = round_up(blocks, most);
-    q.tiles = round_up(blocks, q.chunks);
-    q.chunks = round_up(blocks, q.tiles);
+    q.chunks = gemm_round_up(blocks, most);
+    q.tiles = gemm_round_up(blocks, q.chunks);
+    q.chunks = gemm_round_up(blocks, q.tiles);
     q.first = r->spans ? r->span[r->spans - 1].first + r->span[r->spans - 1].chunks : 0;
     q.work = span_work(r, &q);
     for (int i = 0; i < q.paths; i++)
@@ -200,15 +172,27 @@ static struct load load_of(const struct gemm_rows *r)
     return load;
 }
 
-/* The time of some tiles on a multiprocessor, as instructions that one could have issued: a warp by itself
+/* The time of a team's tile if it were alone, as instructions that one could have issued: a warp by itself
  * issues one in eight turns, and waits for a tile's rows where the copies of the next are not under way
  * before. */
+static double alone_of(const struct gemm_rows *r, struct load load)
+{
+    return 8 * load.most + (r->stages > 1 ? 400 : 2000);
+}
+
+/* Of a tile of each team, where there are as many warps as a multiprocessor's schedulers can use. */
+static double together_of(const struct gemm_rows *r, struct load load)
+{
+    return r->teams * load.all / 2.5;
+}
+
+/* Of some tiles on a multiprocessor. */
 static double time_of(const struct gemm_rows *r, struct load load)
 {
     const double tiles = 20,
                  last = 0.6; /* of tens of thousands of items; turns lost as some teams have one less */
-    const double alone = 8 * load.most + (r->stages > 1 ? 400 : 2000), together = tiles * load.all / 2.5;
-    const double apart = (tiles / r->teams + last) * alone;
+    const double apart = (tiles / r->teams + last) * alone_of(r, load);
+    const double together = tiles / r->teams * together_of(r, load);
     return apart > together ? apart : together;
 }
 
@@ -223,8 +207,8 @@ static double code_of(const struct gemm_rows *r)
             const int path = r->span[i].path[k], columns = d->plan->path[path].matrix->columns;
             const struct variant *v = gemm_variant(d, path);
             const bool of_p = r->back || gemm_from_z(d, path);
-            const double left = of_p ? 16 * columns : tensor_work(d, path);
-            const int blocks = round_up(gemm_depth(r, path), GEMM_BLOCK);
+            const double left = of_p ? 16 * columns : gemm_tensor_work(d, path);
+            const int blocks = gemm_round_up(gemm_depth(r, path), GEMM_BLOCK);
             code += of_p ? of_p_work(d, path, r->span[i].tiles) : 0;
             code += (blocks < GEMM_EXACT ? blocks : GEMM_EXACT) *
                     (left + (of_p ? v->ps : v->zs) * r->span[i].tiles * (1 + 3 * columns));
@@ -280,172 +264,6 @@ static bool choose_place(struct arena *a, const struct gemm *g, struct gemm_rows
     return found;
 }
 
-/* ---- sums ---- */
-
-/* The parts, of so many blocks of columns in float32; twice: and of 32 channels of B, or of u<vw
- * 48. */
-static void find_sums(struct arena *a, struct gemm *g, bool twice, int limit)
-{
-    const struct demand *d = g->sums;
-    g->sum_count = g->parts = 0;
-    g->sum = NEW_ARRAY(a, struct gemm_sum, d->plan->problem->paths + 1);
-    for (int i = 0; i < d->plan->problem->paths; i++) {
-        const struct path_plan *e = &d->plan->path[i];
-        if (d->variant_of[i] < 0)
-            continue;
-        struct gemm_sum *q = &g->sum[g->sum_count++];
-        const int blocks = round_up(path_channels_g(e), GEMM_BLOCK);
-        const int most = limit * 4 / kernel_size(d->kernel) / gemm_variant(d, i)->ws;
-        const int rows = round_up(path_channels_b(e), GEMM_ITEMS);
-        *q = (struct gemm_sum){.path = i, .chunks = round_up(blocks, most > 1 ? most : 1), .first = g->parts};
-        q->rows = twice && rows % 2 == 0 ? 2 : twice && rows == 3 && e->below ? 3 : 1;
-        q->tiles = round_up(blocks, q->chunks);
-        q->chunks = round_up(blocks, q->tiles);
-        q->parts = rows / q->rows * path_channels_a(e) * q->chunks;
-        g->parts += q->parts;
-    }
-}
-
-/* Products of a path for gradients of weights, all of them together. */
-static int sum_products(const struct demand *d, int path)
-{
-    const struct variant *v = gemm_variant(d, path);
-    int n = 0;
-    for (int i = 0; i < v->ws; i++)
-        n += v->w[i].parts;
-    return n;
-}
-
-/* Instructions of all paths' loops over items. */
-static double sum_code(const struct gemm *g)
-{
-    const struct demand *d = g->sums;
-    double code = 0;
-    for (int i = 0; i < g->sum_count; i++) {
-        const struct gemm_sum *q = &g->sum[i];
-        code += q->rows * tensor_work(d, q->path) + sum_products(d, q->path) * q->tiles *
-                                                        d->plan->path[q->path].matrix->columns *
-                                                        (8.0 + 3 * q->rows);
-    }
-    return code;
-}
-
-/* Registers of a thread, with any part. */
-static int sum_words(const struct gemm *g)
-{
-    int words = 0;
-    for (int i = 0; i < g->sum_count; i++) {
-        const struct variant *v = gemm_variant(g->sums, g->sum[i].path);
-        const int left = 8 * v->ts * g->sums->plan->path[g->sum[i].path].matrix->columns;
-        const int sums =
-            8 * g->sum[i].rows * g->sum[i].tiles * v->ws; /* and of few terms; or of twice the size */
-        words = left + sums > words ? left + sums : words;
-    }
-    return words;
-}
-
-static double sum_work(const struct demand *d, const struct gemm_sum *q)
-{
-    const int columns = d->plan->path[q->path].matrix->columns;
-    const double right = 2.0 * (gemm_has_parts(d) ? 4 : 1) * columns;
-    return q->parts * 2.0 *
-           (q->rows * tensor_work(d, q->path) +
-            sum_products(d, q->path) * product_work(d, columns, q->rows, q->tiles, right));
-}
-
-/* Halves parts that take much longer than others, for which all warps of a block wait at each tile. */
-static void even_out(struct gemm *g)
-{
-    const double much = 1.25;
-    double work = 0;
-    for (int i = 0; i < g->sum_count; i++)
-        work += sum_work(g->sums, &g->sum[i]);
-    const double each = work / (g->parts ? g->parts : 1);
-    g->parts = 0;
-    for (int i = 0; i < g->sum_count; i++) {
-        struct gemm_sum *q = &g->sum[i];
-        q->first = g->parts;
-        if (q->tiles % 2 == 0 && sum_work(g->sums, q) > much * each * q->parts) {
-            q->tiles /= 2;
-            q->chunks *= 2;
-            q->parts *= 2;
-        }
-        g->parts += q->parts;
-    }
-}
-
-/* As other evaluations count. What a demand reads and writes of an item. */
-static double bytes_of(const struct demand *d)
-{
-    double elements = 0;
-    for (int i = 0; d && i < d->kernel->form->inputs; i++)
-        if (demand_reads(d, i) && kernel_input(d->kernel, i)->index == INDEX_ITEM)
-            elements += (double)kernel_input(d->kernel, i)->dim;
-    for (int o = 0; d && o < d->outputs; o++)
-        if (demand_operand(d, o)->index == INDEX_ITEM)
-            elements += (double)demand_operand(d, o)->dim;
-    return d ? kernel_size(d->kernel) * elements : 0;
-}
-
-/* May the blocks be on a multiprocessor together? */
-static bool sums_fit(struct arena *a, struct gemm *g)
-{
-    const int words = sum_words(g) + 6 * kernel_size(g->sums->kernel);
-    gemm_layout_sums(a, g);
-    return g->fit * (g->sum_block.bytes + BLOCK_RESERVED) <= g->device->shared_bytes + BLOCK_RESERVED &&
-           (g->fit == 1 ||
-            device_registers(g->device, round_up(g->warps * g->fit, SCHEDULERS) * SCHEDULERS) >= words);
-}
-
-/* The time of 16 items on a multiprocessor: a warp issues one in eight turns, all of them 2.5; for each tile
- * it copies and waits; blocks of a set read the same rows. */
-static double sum_time(const struct gemm *g)
-{
-    const double alone = 8, together = 2.5, of_tile = 150, bytes_per_turn = 16;
-    const double warps = g->fit * g->warps, issued = warps < together * alone ? warps / alone : together;
-    double work = g->sets * g->warps * of_tile * GEMM_ITEMS / g->sum_items * (g->sum_stages > 1 ? 1 : 4);
-    for (int i = 0; i < g->sum_count; i++)
-        work += sum_work(g->sums, &g->sum[i]);
-    const double all = work / issued * g->sets * g->warps / (g->parts ? g->parts : 1);
-    const double memory = bytes_of(g->sums) * GEMM_ITEMS * g->sets / bytes_per_turn;
-    return all > memory ? all + 0.4 * memory : memory + 0.4 * all;
-}
-
-/* Blocks that have as many warps as there are parts, or together have them, and as many on a multiprocessor:
- * what takes the least time. */
-static bool choose_blocks(struct arena *a, struct gemm *g)
-{
-    const int warps = g->parts < 1 ? 1 : g->parts;
-    struct gemm best = {0};
-    g->sets = round_up(warps, SUM_WARPS_MOST);
-    g->warps = round_up(warps, g->sets);
-    for (g->sum_stages = STAGES; g->sum_stages >= 1; g->sum_stages--)
-        for (g->fit = SUM_FIT; g->fit >= 1; g->fit--)
-            for (g->sum_items = 2 * GEMM_ITEMS; g->sum_items >= GEMM_ITEMS; g->sum_items -= GEMM_ITEMS)
-                if (sums_fit(a, g) && (!best.fit || sum_time(g) < sum_time(&best)))
-                    best = *g;
-    *g = best.fit ? best : *g;
-    return best.fit > 0 && sums_fit(a, g);
-}
-
-/* Parts of how many blocks of columns: of few, more warps have room on a multiprocessor. */
-static bool choose_sums(struct arena *a, struct gemm *g)
-{
-    static const int limit[] = {8};
-    struct gemm best = {0};
-    for (int l = 0; l < (int)(sizeof limit / sizeof *limit); l++) {
-        find_sums(a, g, gemm_has_parts(g->sums), limit[l]);
-        if (sum_code(g) * INSTRUCTION > g->device->loop_bytes)
-            find_sums(a, g, false, limit[l]);
-        else
-            even_out(g);
-        if (choose_blocks(a, g) && (!best.fit || sum_time(g) < sum_time(&best)))
-            best = *g;
-    }
-    *g = best.fit ? best : *g;
-    return best.fit > 0 && sums_fit(a, g);
-}
-
 /* ---- cost ---- */
 
 static double cost_of(struct gemm *g)
@@ -453,40 +271,17 @@ static double cost_of(struct gemm *g)
     const double bytes_per_instruction = 6, per_item = 20, sums_of_parts = 60;
     const double waits = 1.5; /* beside other evaluations with such figures, measured */
     double work = 0;
-    g->bytes = bytes_of(g->sums) * (g->sets > 1 ? g->sets : 1);
+    g->bytes = gemm_bytes(g->sums) * (g->sets > 1 ? g->sets : 1);
     for (int k = 0; k < GEMM_KINDS; k++) {
         for (int i = 0; i < g->rows[k].spans; i++)
             work += g->rows[k].span[i].chunks * g->rows[k].span[i].work;
-        g->bytes += bytes_of(g->rows[k].demand);
+        g->bytes += gemm_bytes(g->rows[k].demand);
     }
     for (int i = 0; i < g->sum_count; i++)
-        work += sum_work(g->sums, &g->sum[i]);
+        work += gemm_sum_work(g->sums, &g->sum[i]);
     g->work = per_item + work / GEMM_ITEMS + (g->sums ? sums_of_parts : 0);
     const double bytes = g->bytes / bytes_per_instruction, longer = g->work > bytes ? g->work : bytes;
     return waits * (longer + 0.4 * (g->work + bytes - longer));
-}
-
-/* ---- shares ---- */
-
-/* Divides the multiprocessors among the kernels in proportion to their work, so that all end at a time: each
- * multiprocessor then puts weights into shared memory once, and its teams have more tiles each, one of which
- * more or less is less of the whole. */
-static void share_out(struct gemm *g)
-{
-    double work[GEMM_KINDS + 1] = {0}, all = 0, before = 0;
-    for (int k = 0; k < GEMM_KINDS; k++)
-        work[k] = g->rows[k].demand ? 1 + load_of(&g->rows[k]).all : 0;
-    work[GEMM_KINDS] = g->sums ? 1 : 0;
-    for (int i = 0; i < g->sum_count; i++)
-        work[GEMM_KINDS] += sum_work(g->sums, &g->sum[i]);
-    for (int k = 0; k <= GEMM_KINDS; k++)
-        all += work[k];
-    for (int k = 0; k <= GEMM_KINDS; k++) {
-        struct gemm_share *share = k < GEMM_KINDS ? &g->rows[k].share : &g->share;
-        share->from = (int)(before / all * GEMM_WHOLE + 0.5);
-        before += work[k];
-        share->to = (int)(before / all * GEMM_WHOLE + 0.5);
-    }
 }
 
 /* ---- everything ---- */
@@ -530,7 +325,7 @@ static const struct plan *plan_from_z(struct arena *a, const struct plan *plan, 
 static int components_of(const struct demand *d, int path)
 {
     const struct variant *v = gemm_variant(d, path);
-    return (v->zs + v->ps + sum_products(d, path)) * d->plan->path[path].matrix->columns;
+    return (v->zs + v->ps + gemm_sum_products(d, path)) * d->plan->path[path].matrix->columns;
 }
 
 /* The demand's outputs that this kernel makes; NULL: there are none. Paths of fewer components of x than of z
@@ -583,15 +378,16 @@ const char *gemm_plan(struct arena *a, struct schedule *s)
             continue;
         if (!choose_place(a, g, r, knob_value(s, KNOB_WARPS)))
             return "rows of a tile larger than shared memory";
+        const double alone = alone_of(r, load_of(r)), together = together_of(r, load_of(r));
+        r->time = 1 + (int)(alone > together ? alone : together);
         add_operations(s, r->demand);
     }
     g->sums = outputs_of(a, s->demand, GEMM_KINDS);
     if (g->sums) {
-        if (!choose_sums(a, g))
+        if (!gemm_choose_sums(a, g))
             return "rows of a tile larger than shared memory";
         add_operations(s, g->sums);
     }
-    share_out(g);
     s->own = g;
     s->cost = cost_of(g);
     return NULL;

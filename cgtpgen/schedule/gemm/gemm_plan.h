@@ -17,7 +17,6 @@
 #include "schedule/schedule.h"
 
 enum {
-    GEMM_WHOLE = 1024,          /* a device's multiprocessors, as its kernels share them */
     GEMM_ITEMS = 16,            /* of a tile: rows of a left operand */
     GEMM_BLOCK = 8,             /* columns of a right operand, and what is summed over at a time */
     GEMM_WEIGHTS_THREADS = 256, /* of a block that puts weights into the workspace */
@@ -35,12 +34,6 @@ struct gemm_span {
     const int *path;
 };
 
-/* The multiprocessors of a kernel, in parts of GEMM_WHOLE: kernels that run beside each other have some each.
- */
-struct gemm_share {
-    int from, to;
-};
-
 /* A kernel of rows. */
 struct gemm_rows {
     const struct demand *demand; /* its outputs; NULL: there is no such kernel */
@@ -48,12 +41,12 @@ struct gemm_rows {
     const char *name;            /* what its device code is called */
     int spans;
     struct gemm_span *span;
-    int members, teams, stages; /* warps of a team; of a block; tiles of a team under way */
-    bool resident, split;       /* weights are in shared memory; each as its two parts */
-    int registers;              /* that sums may take */
-    bool turned;                /* warps of one number have other parts of the work in other teams */
-    bool unrolled;              /* loops over what is summed over, as far as tensor cores add up */
-    struct gemm_share share;
+    int members, teams, stages;    /* warps of a team; of a block; tiles of a team under way */
+    bool resident, split;          /* weights are in shared memory; each as its two parts */
+    int registers;                 /* that sums may take */
+    bool turned;                   /* warps of one number have other parts of the work in other teams */
+    bool unrolled;                 /* loops over what is summed over, as far as tensor cores add up */
+    int time;                      /* of as many tiles as a multiprocessor has at a time */
     int64_t *place, weights;       /* [paths]: where its weights are among those of an input; of all */
     int *blocks;                   /* [paths]: blocks of columns of its weights */
     struct layout tile, out, team; /* rows of inputs, of outputs of slot y; of a team */
@@ -79,8 +72,9 @@ struct gemm {
     double work, bytes;        /* per item: instructions of a warp; moved */
     int sum_count, parts;
     struct gemm_sum *sum;
-    struct gemm_share share;   /* of the kernel of sums */
     int warps, fit, sets;      /* of a block; blocks on a multiprocessor; that together have all parts */
+    int turn;                  /* the part of a block's first warp */
+    int time;                  /* of as many tiles as a multiprocessor has at a time */
     int sum_stages, sum_items; /* tiles under way; items of a tile */
     struct layout sum_tile, sum_block;
 };
@@ -156,6 +150,25 @@ const struct plan *gemm_roles(const struct plan *);
 /* Why it computes nothing of a demand, or not a path of it; NULL: it may. */
 const char *gemm_refuses(const struct target *, const struct demand *);
 const char *gemm_refuses_path(const struct target *, const struct demand *, const struct path *);
+
+/* How often `by` goes into n, the last time in part. */
+int gemm_round_up(int64_t n, int by);
+
+/* Instructions of a warp: of a lane's operations, and what the parts of a product take besides their sums; of
+ * a product, for 8 that are summed over, what right operands take, and tensor cores; of all parts of a path's
+ * weights, for 16 items. */
+double gemm_tensor_work(const struct demand *, int path);
+double gemm_product_work(const struct demand *, int components, int rows, int tiles, double right);
+double gemm_sum_work(const struct demand *, const struct gemm_sum *);
+
+/* Products of a path for gradients of weights, all of them together. */
+int gemm_sum_products(const struct demand *, int path);
+
+/* What a demand reads and writes of an item, as other evaluations count. */
+double gemm_bytes(const struct demand *);
+
+/* Decides everything about the kernel of sums; returns whether it has room. */
+bool gemm_choose_sums(struct arena *, struct gemm *);
 
 /* Decides everything; returns why it cannot be after all, or NULL. */
 const char *gemm_plan(struct arena *, struct schedule *);

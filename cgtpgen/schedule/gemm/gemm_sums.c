@@ -243,6 +243,7 @@ static bool has_below(const struct gemm_writer *c)
 void gemm_sums_kernel(struct gemm_writer *c)
 {
     const struct gemm *g = c->g;
+    struct arena *a = c->w->arena;
     struct out *o = c->o;
     line(o,
          "/* %s_sums: blocks of %d threads with %d bytes of dynamic shared memory, %d on a multiprocessor; "
@@ -254,10 +255,10 @@ void gemm_sums_kernel(struct gemm_writer *c)
     line(o, "{");
     line(o, "CGTP_SHARED(shared);");
     line(o, "%s &block = *(%s *)shared;", g->sum_block.name, g->sum_block.name);
+    const char *mine = g->turn ? arena_printf(a, "(warp + %d) %% %d", g->turn, g->warps) : "warp";
     line(o, "const int warp = cgtp_uniform(cgtp_warp()), part = %s;",
-         arena_printf(c->w->arena,
-                      has_below(c) ? "cgtp_block() %% %d + warp * %d" : "cgtp_block() %% %d * %d + warp",
-                      g->sets, has_below(c) ? g->sets : g->warps));
+         has_below(c) ? arena_printf(a, "cgtp_block() %% %d + %s * %d", g->sets, mine, g->sets)
+                      : arena_printf(a, "cgtp_block() %% %d * %d + %s", g->sets, g->warps, mine));
     line(o, "const int64_t own = cgtp_block() / %d, step = cgtp_blocks() / %d;", g->sets, g->sets);
     line(o, "const int64_t tiles = (l.items + %d) / %d;", g->sum_items - 1, g->sum_items);
     line(o, "const cgtp_policy once = cgtp_policy_stream();");
