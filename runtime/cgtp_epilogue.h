@@ -200,6 +200,15 @@ template <int n, typename Sum> CGTP_DEVICE void cgtp_finish(const Sum (&sum)[n],
 
 /* ---- partial rows: sums of a receiver whose edges are in several tiles ---- */
 
+/* An element of one that others wrote. near: in shared memory, by warps that all of the block have met since. */
+template <bool near> CGTP_DEVICE real cgtp_read_partial(const real *p)
+{
+    if constexpr (near)
+        return *p;
+    else
+        return cgtp_read_other(p);
+}
+
 /* A lane's sums, as they are spilled into a partial row and those of others are added: a part of them at a time, of
  * `ahead` rows, `step` apart, of which there are at most `rows`. `row` is the lane's. */
 template <int n> struct cgtp_plain {
@@ -217,7 +226,8 @@ template <int n> struct cgtp_plain {
         for (int i = 0; i < n; i++)
             row[i * CGTP_LANES] = sum[i];
     }
-    template <int begin, int end, int ahead_> CGTP_MEMBER void add(const real *row, int64_t step, int rows) const
+    template <int begin, int end, int ahead_, bool near>
+    CGTP_MEMBER void add(const real *row, int64_t step, int rows) const
     {
         real other[ahead_][end - begin];
         CGTP_UNROLL
@@ -225,7 +235,7 @@ template <int n> struct cgtp_plain {
             if (r == 0 || r < rows) {
                 CGTP_UNROLL
                 for (int i = begin; i < end; i++)
-                    other[r][i - begin] = cgtp_read_other(row + r * step + i * CGTP_LANES);
+                    other[r][i - begin] = cgtp_read_partial<near>(row + r * step + i * CGTP_LANES);
             }
         CGTP_UNROLL
         for (int r = 0; r < ahead_; r++)
@@ -257,26 +267,30 @@ template <int n, typename Sum> struct cgtp_carried {
         for (int i = 0; i < n && wide; i++)
             row[(n + i) * CGTP_LANES] = (real)(sum[i] - (Sum)rest[i]);
     }
-    template <int begin, int end, int> CGTP_MEMBER void add(const real *row, int64_t step, int rows) const
+    template <int begin, int end, int, bool near>
+    CGTP_MEMBER void add(const real *row, int64_t step, int rows) const
     {
         if constexpr (wide) {
             CGTP_UNROLL
             for (int i = begin; i < end; i++)
-                sum[i] += (Sum)cgtp_read_other(row + i * CGTP_LANES) +
-                          (Sum)cgtp_read_other(row + (n + i) * CGTP_LANES);
+                sum[i] += (Sum)cgtp_read_partial<near>(row + i * CGTP_LANES) +
+                          (Sum)cgtp_read_partial<near>(row + (n + i) * CGTP_LANES);
         } else {
-            cgtp_plain<n>(rest).template add<begin, end, 1>(row, step, rows);
+            cgtp_plain<n>(rest).template add<begin, end, 1, near>(row, step, rows);
             cgtp_carry<begin, end>(sum, rest);
         }
     }
 };
 
-/* A warp's partial rows, one per tile: `length` numbers from number `first` of the path set's on, and flags. */
+/* A warp's partial rows, one per tile: `length` numbers from number `first` of the path set's on, and flags. Of teams:
+ * where its ring was; `step` elements on the next warp has its own. */
 struct cgtp_partials {
     unsigned *flag;
     real *sums;
     int length;
     int64_t first;
+    real *own;
+    int step;
 };
 
 /* Waits until all tiles from number `first` on that have edges of a receiver have spilled their sums: how many that are. */
@@ -298,7 +312,7 @@ CGTP_DEVICE int cgtp_wait_for_partials(const Tiles &tiles, const Graph &graph, i
 
 /* Adds what the `tiles` tiles after have of a receiver, in order: `row` is the lane's part of the first one's sums, and
  * `step` from one to the next. */
-template <typename Sums>
+template <bool near, typename Sums>
 CGTP_DEVICE void cgtp_add_partials(const real *row, int64_t step, int tiles, const Sums &sums)
 {
     constexpr int part = Sums::part, n = Sums::elements;
@@ -306,20 +320,41 @@ CGTP_DEVICE void cgtp_add_partials(const real *row, int64_t step, int tiles, con
         constexpr int begin = decltype(number)::value * part, end = begin + part < n ? begin + part : n;
         CGTP_LOOP
         for (int t = 0; t < tiles; t += Sums::ahead)
-            sums.template add<begin, end, Sums::ahead>(row + t * step, step, tiles - t);
+            sums.template add<begin, end, Sums::ahead, near>(row + t * step, step, tiles - t);
     });
 }
 
+/* To and from partial rows, all of a warp's sums. */
+template <typename... Sums> CGTP_DEVICE void cgtp_spill(real *to, const Sums &...sums)
+{
+    ((sums.spill(to), to += Sums::elements * Sums::words * CGTP_LANES), ...);
+}
+template <bool near, typename... Sums>
+CGTP_DEVICE void cgtp_add_all_partials(const real *row, int64_t step, int tiles, const Sums &...sums)
+{
+    ((cgtp_add_partials<near>(row, step, tiles, sums), row += Sums::elements * Sums::words * CGTP_LANES), ...);
+}
+
 /* The end of a receiver. Where it begins in an earlier tile, spills its sums for that tile's warp: true. Where it
- * has edges in the tiles after, adds their sums. blocks: channel blocks, each with rows of its own. */
+ * has edges in the tiles after, adds their sums. In a team others follow its first warp. blocks: channel blocks, each
+ * with rows of its own. */
 template <int blocks, typename Tiles, typename Graph, typename Node, typename... Sums>
 CGTP_DEVICE bool cgtp_hand_over(const Tiles &tiles, const Graph &graph, const cgtp_tile &tile, Node node, int count,
                                 const cgtp_partials &partial, int lane, const Sums &...sums)
 {
+    if constexpr (Tiles::teams) { /* each warp has one receiver, so that the block meets once */
+        cgtp_sync_warp();         /* all lanes have done the last edge, which is in the ring */
+        if (tile.continued)
+            cgtp_spill(partial.own + lane, sums...);
+        cgtp_sync_block();
+        const int all = cgtp_row_end(tile, node), step = blocks * partial.step;
+        if (!tile.continued) /* others of the team that have edges */
+            cgtp_add_all_partials<true>(partial.own + step + lane, step, (all - 1) / count, sums...);
+        return tile.continued;
+    }
     if (tile.continued && node == tile.node) {
         const int64_t row = partial.first + tile.number * blocks;
-        real *to = partial.sums + row * partial.length + lane;
-        ((sums.spill(to), to += Sums::elements * Sums::words * CGTP_LANES), ...);
+        cgtp_spill(partial.sums + row * partial.length + lane, sums...);
         cgtp_signal(partial.flag + row);
         return true;
     }
@@ -327,7 +362,7 @@ CGTP_DEVICE bool cgtp_hand_over(const Tiles &tiles, const Graph &graph, const cg
         const int others = cgtp_wait_for_partials<blocks>(tiles, graph, tile.number + 1, node, partial);
         const int64_t step = blocks * (int64_t)partial.length;
         const real *row = partial.sums + (partial.first + (tile.number + 1) * blocks) * partial.length + lane;
-        ((cgtp_add_partials(row, step, others, sums), row += Sums::elements * Sums::words * CGTP_LANES), ...);
+        cgtp_add_all_partials<false>(row, step, others, sums...);
     }
     return false;
 }

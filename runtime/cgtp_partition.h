@@ -12,6 +12,7 @@ namespace
  * neighbouring slots, so that most hold the code of one path set. */
 template <int sets> struct cgtp_partition {
     int multiprocessors, per_multiprocessor;
+    int team; /* warps per channel block that share a receiver (see cgtp_tile_scheduler); 0: there are no teams */
     int first[sets + 1];
     int warps[sets];                          /* per channel block */
     int queue[sets];                          /* the counter of its first channel block's queue */
@@ -29,9 +30,12 @@ CGTP_BOTH int64_t cgtp_counters(int sets, int queues, int multiprocessors)
     return sets + queues + (sets > 1 ? multiprocessors : 0);
 }
 
-/* The number of the block among those that share the counter, in the order of starting. All threads call. */
-CGTP_DEVICE int cgtp_block_order(unsigned *counter)
+/* The number of the block among those that share the counter, in the order of starting; of teams, which wait for no other
+ * block, simply its number. All threads call. */
+template <int nodes> CGTP_DEVICE int cgtp_block_order(unsigned *counter)
 {
+    if constexpr (nodes < 0)
+        return cgtp_block();
     return (int)cgtp_of_first_thread(cgtp_thread() == 0 ? cgtp_ticket(counter) : 0) & 0x7fffffff;
 }
 
@@ -262,8 +266,36 @@ static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int 
     return d;
 }
 
-/* Blocks of a launch so divided: every slot is taken. */
-template <int sets> static inline int64_t cgtp_partition_blocks(const cgtp_partition<sets> &d)
+/* With teams a warp has more edges than if all had equally many, and more where receivers differ, by a quarter, say. What is
+ * gained, in instructions of a warp: the launch that clears flags, the wait for it, the way of sums through memory. Tests
+ * have smaller graphs. */
+#ifndef CGTP_TEAM_GAIN
+#define CGTP_TEAM_GAIN 14000
+#endif
+
+/* Gives each receiver a team, of as many warps of one block as there are, where that pays: in small graphs. */
+static inline void cgtp_make_teams(cgtp_partition<1> &d, int warps, int64_t items, int64_t receivers,
+                                   const cgtp_set_cost &cost)
+{
+    int team = warps / cost.channel_blocks;
+    while (team > 0 && receivers * team > d.warps[0])
+        team /= 2;
+    if (!team || !receivers)
+        return;
+    const int64_t most = (items / receivers + team - 1) / team, mean = items / d.warps[0];
+    if ((most + most / 4 - mean) * cost.edge <= CGTP_TEAM_GAIN)
+        d.team = team;
+}
+
+/* Blocks that have teams, of so many warps. */
+static inline int64_t cgtp_team_blocks(const cgtp_partition<1> &d, int warps, int64_t receivers,
+                                       const cgtp_set_cost &cost)
+{
+    const int64_t teams = warps / cost.channel_blocks / d.team; /* of a block */
+    return (receivers + teams - 1) / teams;
+}
+
+/* Blocks of a launch so divided: every slot is taken. */template <int sets> static inline int64_t cgtp_partition_blocks(const cgtp_partition<sets> &d)
 {
     return (int64_t)d.multiprocessors * d.per_multiprocessor;
 }

@@ -62,9 +62,14 @@ struct cgtp_tile_prologue {
  * the order of the list, so that the rows of senders in use at one time are near each other and stay in L2. A warp
  * asks two tiles ahead which one it gets, and one tile ahead where its edges are, so that it waits for neither.
  *
+ * In small graphs (nodes < 0) each receiver has a team, of some warps of one block, and each of these a tile, its part of
+ * the edges. Nothing passes from block to block, so that there is nothing to be cleared before.
+ *
  * group: warps of the block that take tiles together; 0: each for itself. waits: do tiles wait for others?
  */
+enum { CGTP_TEAMS = -1 };
 template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
+    static constexpr bool teams = nodes < 0;
     cgtp_tile *tile;              /* of this warp */
     int step;                     /* warps: their first tiles; later ones have tickets */
     int long_tiles, rounds;       /* nodes == 0: how many there are; of short ones, */
@@ -72,6 +77,7 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
     unsigned *started;            /* how many blocks of the set have, */
     int blocks;                   /* of so many */
     unsigned *queue;              /* tickets of tiles */
+    int team;                     /* nodes < 0: warps of a team */
 
     /* Of path set s; with a queue for each channel block, of that one. */
     template <int sets>
@@ -79,7 +85,7 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
                                     int channel_block)
         : tile(tile_), step(p.warps[s]), long_tiles(p.tiles[s]), rounds(p.rounds[s]), length(p.length[s]),
           short_length(p.short_length[s]), started(counters + s), blocks(p.first[s + 1] - p.first[s]),
-          queue(counters + p.queue[s] + channel_block)
+          queue(counters + p.queue[s] + channel_block), team(p.team)
     {
     }
 
@@ -151,6 +157,12 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
     template <typename Graph> CGTP_MEMBER int start(const Graph &graph, int own, int *slot) const
     {
         own = cgtp_uniform(own);
+        if constexpr (teams) {
+            if (own / team < graph.receivers)
+                return own;
+            cgtp_sync_block(); /* as others do where they hand over their sums */
+            return -1;
+        }
         if (own >= step)
             return -1;
         if constexpr (nodes == 0)
@@ -171,6 +183,11 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
     /* Of the one after tile->number. */
     template <typename Graph> CGTP_MEMBER int next(const Graph &graph, int *slot) const
     {
+        if constexpr (teams) {
+            if (tile->after == 0) /* without edges there were no sums */
+                cgtp_sync_block();
+            return -1;
+        }
         if constexpr (nodes == 0)
             return rounds ? told(slot, [&] { return ticket(); }) : -1;
         const int t = cgtp_uniform(tile->after);
@@ -187,7 +204,14 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
     template <typename Graph> CGTP_MEMBER cgtp_tile_prologue begin(const Graph &graph, int t) const
     {
         cgtp_tile_prologue o = {};
-        if constexpr (nodes == 0) {
+        if constexpr (teams) {
+            o.node = t / team;
+            o.row = graph.receiver_row[o.node];
+            o.end = graph.receiver_row[o.node + 1];
+            const int64_t part = (o.end - o.row + team - 1) / team, first = o.row + t % team * part;
+            o.first = first < o.end ? first : o.end;
+            o.count = (int)(o.end - o.first < part ? o.end - o.first : part);
+        } else if constexpr (nodes == 0) {
             o.first = first_edge(graph.items, t);
             o.count = (int)(first_edge(graph.items, t + 1) - o.first);
             o.node = o.first < graph.items ? (int64_t)graph.receiver[o.first] : graph.receivers;
@@ -218,7 +242,11 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
     CGTP_MEMBER void commit(const cgtp_tile_prologue &o, int t) const
     {
         int continued = 0;
-        if constexpr (nodes == 0) {
+        if constexpr (teams) {
+            continued = t % team > 0;
+            if (cgtp_lane() == 0)
+                tile->end[(unsigned)o.node % CGTP_LANES] = relative(o.end, o.first), tile->after = o.count;
+        } else if constexpr (nodes == 0) {
             continued = o.row < o.first;
             tile->end[cgtp_lane()] = relative(o.end, o.first);
         } else {

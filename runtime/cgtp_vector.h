@@ -9,7 +9,7 @@
 #define CGTP_VECTOR_H
 
 /* Of cgtp_cuda.h and the headers that stand on it: generated files say which version they are made for. */
-#define CGTP_DEVICE_ABI 23
+#define CGTP_DEVICE_ABI 24
 
 namespace
 {

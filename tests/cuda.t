@@ -343,7 +343,7 @@ def reported(log):
     """What ptxas says of each kernel (named without its types), and the lines that are not of this report."""
     kernels, other, now = {}, [], None
     for line in log.splitlines():
-        name = re.search(r"Compiling entry function '\w+_cu_[0-9a-f]{8}(?:\dcode(?:_\d)?)?\d+([a-z]\w*?)(?:ILi(\d+)E)?E+v?NS_", line)
+        name = re.search(r"Compiling entry function '\w+_cu_[0-9a-f]{8}(?:\dcode(?:_\d)?)?\d+([a-z]\w*?)(?:ILi(n?\d+)E)?E+v?NS_", line)
         spill = re.search(r'(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads', line)
         used = re.search(r'Used (\d+) registers', line)
         if name:
@@ -422,8 +422,8 @@ def check_plan(kernel, plan, log):
         bounds = re.search(rf'CGTP_KERNEL\((\d+), (\d+)\) {function}\(', source)
         equal(bounds and bounds.groups(), (str(threads), str(blocks)),
               f'{product} {kernel}: {name}, launch bounds')
-        launch = re.search(rf'cgtp_launch_early\(few\s+\? code::{function}<[^;]*?,\s+(\d+),\s+sizeof\(code::{function}_block\),\s+stream,',
-                           source, re.S)
+        launch = re.search(rf'cgtp_launch_early\((?:partition\.team\s+\?\s+code::{function}<CGTP_TEAMS>\s+:\s+)?few\s+\?\s+'
+                           rf'code::{function}<[^;]*?,\s+(\d+),\s+sizeof\(code::{function}_block\),\s+stream,', source, re.S)
         size = re.search(rf'sizeof\({function}_block\) == (\d+)', source)
         static, dynamic = kernels[name]['shared'], gpu['shared_bytes_per_block']
         equal((launch and launch.group(1), size and size.group(1)), (str(threads), str(dynamic)),
@@ -489,7 +489,7 @@ def check_spills(arch):
                f'{layer} {kernel}, {" ".join(more.split())}: {len(kernels)} variants of a pipelined kernel spill '
                'nothing', result.stdout if result.returncode or not some else spills)
             for name, k in kernels.items():
-                if not re.search('<[1-9]>$', name):
+                if not re.search('<n?[1-9]>$', name):
                     function = name.replace('<0>', '')
                     off[' '.join([layer, *more.split(), function])] = predicted[function] - k['registers']
     for name, registers in off.items():

@@ -68,6 +68,8 @@ def needless(file, text, match, kernel):
     leave one after the other, as before a receiver's next row come edges, for whose copies lanes meet."""
     if file == "cgtp_epilogue.h" and re.match("cgtp_(signal|wait)", match.group()):
         return "cgtp_hand_over<" not in kernel
+    if file == "cgtp_epilogue.h" and match.group().startswith("cgtp_sync_block"):
+        return "cgtp_hand_over<" not in kernel or "CGTP_TEAMS" not in kernel
     if file == "cgtp_convolution.h" and "cgtp_ring<" not in kernel:
         return True
     if file != "cgtp_epilogue.h" or "sync_warp" not in match.group():

@@ -299,6 +299,14 @@ static void rules_of_the_convolution(void **state)
     g = new_convolution(&all);
     g->orders = true;
     expect(all, "rows of items are not those of edges as they come");
+    g = new_convolution(&all);
+    assert_true(g->teams);
+    g->warps = 3;
+    g->set[0].channel_blocks = 2;
+    expect(all, "convolution: teams of warps of several blocks");
+    g = new_convolution(&all);
+    g->set[0].g_length = 1 << 16;
+    expect(all, "convolution: path set 0: a team's sums are larger than its rings");
     g = own_plan("convolution", &backend_cuda, alike, 0, &all);
     assert_int_equal(g->sets, 2);
     assert_int_equal(g->set[1].like, 0);

@@ -229,7 +229,7 @@ static void emit_includes(struct source *w)
         text_puts(w->out, "#include \"cgtp_convert.h\"\n");
     text_printf(w->out,
                 "#include \"%s\"\n\n"
-                "static_assert(CGTP_DEVICE_ABI == 23 && CGTP_LANES == %d, \"made for other headers of the "
+                "static_assert(CGTP_DEVICE_ABI == 24 && CGTP_LANES == %d, \"made for other headers of the "
                 "runtime\");\n\nnamespace\n{\n\n",
                 orders(w) ? "cgtp_order.h" : "cgtp_launch.h", w->kernel->schedule[0].target->device->lanes);
 }

@@ -26,9 +26,14 @@ void clear_rows(struct clear *c, const struct source *w, const struct operand *q
                 source_dim(q), type, rows, source_stride(w, q), type);
 }
 
+const char *clear_call(const struct clear *c)
+{
+    return arena_printf(c->list.arena, "cgtp_clear(cgtp_areas<%d%s>{{%s}}, stream)", c->n,
+                        c->strided ? ", true" : "", c->list.s);
+}
+
 void clear_launch(const struct clear *c, struct source *w)
 {
     if (c->n)
-        source_step(w, arena_printf(w->arena, "cgtp_clear(cgtp_areas<%d%s>{{%s}}, stream)", c->n,
-                                    c->strided ? ", true" : "", c->list.s));
+        source_step(w, clear_call(c));
 }

@@ -20,7 +20,8 @@ void clear_rows(struct clear *, const struct source *, const struct operand *);
 /* `count` rows, a C expression, of `each` elements in a part of the workspace. */
 void clear_area(struct clear *, const char *area, const char *count, int64_t each, const char *type);
 
-/* The launch, if there is anything. */
+/* The call that launches it; the step of a launcher that it is, if there is anything. */
+const char *clear_call(const struct clear *);
 void clear_launch(const struct clear *, struct source *);
 
 #endif

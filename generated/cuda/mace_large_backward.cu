@@ -32,7 +32,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 23 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 24 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -660,7 +660,7 @@ CGTP_KERNEL(128, 2) backward_convolution(const launch l, const cgtp_partition<1>
     CGTP_SHARED(shared);
     backward_convolution_block &block = *(backward_convolution_block *)shared;
     cgtp_launch_wait();
-    const int warp = cgtp_block_order(l.counters_backward_convolution) * 4 + cgtp_warp();
+    const int warp = cgtp_block_order<nodes>(l.counters_backward_convolution) * 4 + cgtp_warp();
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     warp_0 &own = block.warp[cgtp_warp()];
     const cgtp_tile_scheduler<nodes, 2, false> tiles(partition, 0, &own.tile, l.counters_backward_convolution,

@@ -33,7 +33,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 23 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 24 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -776,7 +776,8 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
         }
         if (cgtp_hand_over<4>(tiles, graph, tile, node, count,
             {l.flag_double_backward_convolution, l.partial_double_backward_convolution,
-            PARTIAL_double_backward_convolution, partial_row + channel_block}, lane, cgtp_plain(d_gz_)))
+            PARTIAL_double_backward_convolution, partial_row + channel_block, (real *)own.ring,
+            (int)(sizeof own / sizeof(real))}, lane, cgtp_plain(d_gz_)))
             continue;
         cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */
         cgtp_scale_segments<set_0_z>(d_gz_);
@@ -800,7 +801,7 @@ CGTP_KERNEL(128, 2) double_backward_convolution(const launch l, const cgtp_parti
     double_backward_convolution_block &block = *(double_backward_convolution_block *)shared;
     cgtp_launch_wait();
     const cgtp_lone_receivers lone(l.graph, 4);
-    const int warp = cgtp_block_order(l.counters_double_backward_convolution) * 4 + cgtp_warp();
+    const int warp = cgtp_block_order<nodes>(l.counters_double_backward_convolution) * 4 + cgtp_warp();
     lone.clear(cgtp_lone_rows{l.d_gz_, 9088 * (int64_t)sizeof(real), 9088 * (int64_t)sizeof(real)});
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     warp_0 &own = block.warp[cgtp_warp()];
@@ -868,21 +869,24 @@ extern "C" cgtp_status mace_large_double_backward(const cgtp_graph *graph, const
     launch l = {*graph, x_, y_, w_, gz_, ax_, by_, cw_, d_gz_, d_x_, d_y_, d_w_};
     if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(graph, l, workspace))))
         return status;
-    if ((status = cgtp_clear(cgtp_areas<2>{{{l.counters_double_backward_convolution,
-        (size_t)(cgtp_counters(1, 4, cgtp_multiprocessors())) * sizeof(unsigned)},
-        {l.flag_double_backward_convolution, (size_t)(cgtp_partial_rows(2, 4, 1)) * sizeof(unsigned)}}},
-        stream)))
-        return status;
     {
         /* by path set, in instructions: an edge; a partial row; and channel blocks; has it the loop of the
          * set before? */
         static const cgtp_set_cost cost[] = {{2063, 7270, 4, false}};
-        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items,
-            graph->receivers, cost);
+        auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items, graph->receivers,
+            cost);
+        cgtp_make_teams(partition, 4, graph->items, graph->receivers, cost[0]);
+        if (!partition.team && (status = cgtp_clear(cgtp_areas<2>{{{l.counters_double_backward_convolution,
+            (size_t)(cgtp_counters(1, 4, cgtp_multiprocessors())) * sizeof(unsigned)},
+            {l.flag_double_backward_convolution, (size_t)(cgtp_partial_rows(2, 4, 1)) * sizeof(unsigned)}}},
+            stream)))
+            return status;
         const bool few = cgtp_few_edges(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(few ? code::double_backward_convolution<1>
-            : code::double_backward_convolution<0>, cgtp_partition_blocks(partition), 128,
-            sizeof(code::double_backward_convolution_block), stream, l, partition)))
+        if ((status = cgtp_launch_early(partition.team ? code::double_backward_convolution<CGTP_TEAMS> : few
+            ? code::double_backward_convolution<1> : code::double_backward_convolution<0>,
+            partition.team ? cgtp_team_blocks(partition, 4, graph->receivers, cost[0])
+            : cgtp_partition_blocks(partition), 128, sizeof(code::double_backward_convolution_block), stream,
+            l, partition)))
             return status;
     }
     if ((status = cgtp_launch_early(code::double_backward_gather_d_x_, graph->senders * 3, 128, 0, stream,

@@ -30,7 +30,7 @@ typedef float real;
 #include "cgtp_convolution.h"
 #include "cgtp_launch.h"
 
-static_assert(CGTP_DEVICE_ABI == 23 && CGTP_LANES == 32, "made for other headers of the runtime");
+static_assert(CGTP_DEVICE_ABI == 24 && CGTP_LANES == 32, "made for other headers of the runtime");
 
 namespace
 {
@@ -459,7 +459,8 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
         }
         if (cgtp_hand_over<2>(tiles, graph, tile, node, count,
             {l.flag_forward_convolution, l.partial_forward_convolution, PARTIAL_forward_convolution,
-            partial_row + channel_block}, lane, cgtp_plain(z_)))
+            partial_row + channel_block, (real *)own.ring, (int)(sizeof own / sizeof(real))}, lane,
+            cgtp_plain(z_)))
             continue;
         cgtp_scale_segments<set_0_z>(z_);
         cgtp_store_segments<set_0_z>(own.staging.rows, z_, l.z_ + (int64_t)node * 9088, channel_block,
@@ -480,7 +481,7 @@ CGTP_KERNEL(128, 2) forward_convolution(const launch l, const cgtp_partition<1> 
     forward_convolution_block &block = *(forward_convolution_block *)shared;
     cgtp_launch_wait();
     const cgtp_lone_receivers lone(l.graph, 4);
-    const int warp = cgtp_block_order(l.counters_forward_convolution) * 4 + cgtp_warp();
+    const int warp = cgtp_block_order<nodes>(l.counters_forward_convolution) * 4 + cgtp_warp();
     lone.clear(cgtp_lone_rows{l.z_, 9088 * (int64_t)sizeof(real), 9088 * (int64_t)sizeof(real)});
     const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();
     warp_0 &own = block.warp[cgtp_warp()];
@@ -527,19 +528,22 @@ extern "C" cgtp_status mace_large_forward(const cgtp_graph *graph, const float *
     launch l = {*graph, x_, y_, w_, z_};
     if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(graph, l, workspace))))
         return status;
-    if ((status = cgtp_clear(cgtp_areas<2>{{{l.counters_forward_convolution,
-        (size_t)(cgtp_counters(1, 2, cgtp_multiprocessors())) * sizeof(unsigned)},
-        {l.flag_forward_convolution, (size_t)(cgtp_partial_rows(2, 4, 1)) * sizeof(unsigned)}}}, stream)))
-        return status;
     {
         /* by path set, in instructions: an edge; a partial row; and channel blocks; has it the loop of the
          * set before? */
         static const cgtp_set_cost cost[] = {{874, 14540, 2, false}};
-        const auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items,
-            graph->receivers, cost);
+        auto partition = cgtp_make_partition<1>(cgtp_multiprocessors(), 2, 4, graph->items, graph->receivers,
+            cost);
+        cgtp_make_teams(partition, 4, graph->items, graph->receivers, cost[0]);
+        if (!partition.team && (status = cgtp_clear(cgtp_areas<2>{{{l.counters_forward_convolution,
+            (size_t)(cgtp_counters(1, 2, cgtp_multiprocessors())) * sizeof(unsigned)},
+            {l.flag_forward_convolution, (size_t)(cgtp_partial_rows(2, 4, 1)) * sizeof(unsigned)}}}, stream)))
+            return status;
         const bool few = cgtp_few_edges(graph->items, graph->receivers);
-        if ((status = cgtp_launch_early(few ? code::forward_convolution<1> : code::forward_convolution<0>,
-            cgtp_partition_blocks(partition), 128, sizeof(code::forward_convolution_block), stream, l,
+        if ((status = cgtp_launch_early(partition.team ? code::forward_convolution<CGTP_TEAMS> : few
+            ? code::forward_convolution<1> : code::forward_convolution<0>,
+            partition.team ? cgtp_team_blocks(partition, 4, graph->receivers, cost[0])
+            : cgtp_partition_blocks(partition), 128, sizeof(code::forward_convolution_block), stream, l,
             partition)))
             return status;
     }

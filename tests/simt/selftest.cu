@@ -573,7 +573,7 @@ CGTP_KERNEL(32 * LONE_WARPS, 1) lone_kernel(const cgtp_graph graph, const cgtp_p
     CGTP_SHARED(shared);
     cgtp_tile *const tile = (cgtp_tile *)shared + cgtp_warp();
     const cgtp_lone_receivers lone(graph, LONE_WARPS);
-    const int warp = cgtp_block_order(counters) * LONE_WARPS + cgtp_warp();
+    const int warp = cgtp_block_order<nodes>(counters) * LONE_WARPS + cgtp_warp();
     lone.each([&](int64_t r) {
         if (cgtp_lane() == 0)
             cgtp_ticket(cleared + r), cgtp_ticket(parts + warp);

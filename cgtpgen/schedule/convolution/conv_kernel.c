@@ -227,9 +227,9 @@ static void emit_receiver_end(struct conv *c)
     if (own(w)->hands_over) {
         line(o,
              "if (cgtp_hand_over<%d>(tiles, graph, tile, node, count, {l.flag_%s, l.partial_%s, PARTIAL_%s, "
-             "partial_row%s}, lane%s))",
+             "partial_row%s%s}, lane%s))",
              c->s->channel_blocks, pass, pass, pass, c->s->channel_blocks > 1 ? " + channel_block" : "",
-             text_string(&sums));
+             own(w)->teams ? ", (real *)own.ring, (int)(sizeof own / sizeof(real))" : "", text_string(&sums));
         line(o, "continue;");
     }
     if (own(w)->b_outputs)
@@ -479,7 +479,8 @@ static void emit_kernel(struct conv *first)
         line(o, "const cgtp_lone_receivers lone(l.graph, %d);", g->warps);
     const char *policies = "const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();";
     if (g->sets == 1) {
-        line(o, "const int warp = cgtp_block_order(l.counters_%s) * %d + cgtp_warp();", g->name, g->warps);
+        line(o, "const int warp = cgtp_block_order<nodes>(l.counters_%s) * %d + cgtp_warp();", g->name,
+             g->warps);
         if (lone)
             line(o, "lone.clear(%s);", lone);
         line(o, "%s", policies);

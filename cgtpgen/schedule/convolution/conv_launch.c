@@ -18,10 +18,12 @@ const char *conv_counters(struct arena *a, const struct convolution *g)
     return arena_printf(a, "cgtp_counters(%d, %d, cgtp_multiprocessors())", g->sets, conv_queues(g));
 }
 
-static void emit_clear(struct source *w)
+/* What is to be cleared; *rows: rows of outputs among it. */
+static struct clear find_clear(struct source *w, bool *rows)
 {
     const struct convolution *g = own(w);
     struct clear c = clear_begin(w->arena);
+    *rows = false;
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct operand *q = demand_operand(w->demand, i);
         const bool adds = q->slot == SLOT_G   ? !conv_covers_z(w)
@@ -29,21 +31,24 @@ static void emit_clear(struct source *w)
                                               : q->slot == SLOT_Y && g->parts > 1 && !g->part_buffer;
         if (adds)
             clear_rows(&c, w, q);
+        *rows |= adds;
     }
     clear_area(&c, arena_printf(w->arena, "counters_%s", g->name), conv_counters(w->arena, g), 1, "unsigned");
     if (g->hands_over)
         clear_area(&c, arena_printf(w->arena, "flag_%s", g->name), conv_partial_rows(w->arena, g), 1,
                    "unsigned");
-    clear_launch(&c, w);
+    return c;
 }
 
-static void emit_step(struct out *o, const char *call)
+static void emit_step(struct out *o, const char *condition, const char *call)
 {
-    line(o, "if ((status = %s))", call);
+    line(o, "if (%s(status = %s))", condition, call);
     line(o, "return status;");
 }
 
-static void emit_main_launch(struct source *w, struct out *o)
+/* cleared: what is cleared before unless there are teams, which have no counters and no flags; NULL: nothing
+ * is. */
+static void emit_main_launch(struct source *w, struct out *o, const struct clear *cleared)
 {
     const struct convolution *g = own(w);
     struct text cost = {.arena = w->arena};
@@ -57,16 +62,30 @@ static void emit_main_launch(struct source *w, struct out *o)
         "set before? */");
     line(o, "static const cgtp_set_cost cost[] = {%s};", text_string(&cost));
     line(o,
-         "const auto partition = cgtp_make_partition<%d>(cgtp_multiprocessors(), %d, %d, graph->items, "
+         "%sauto partition = cgtp_make_partition<%d>(cgtp_multiprocessors(), %d, %d, graph->items, "
          "graph->receivers, cost);",
-         g->sets, g->blocks, g->warps);
+         g->teams ? "" : "const ", g->sets, g->blocks, g->warps);
+    if (g->teams)
+        line(o, "cgtp_make_teams(partition, %d, graph->items, graph->receivers, cost[0]);", g->warps);
+    if (cleared)
+        emit_step(o, "!partition.team && ", clear_call(cleared));
     if (g->few)
         line(o, "const bool few = cgtp_few_edges(graph->items, graph->receivers);");
     const char *few = g->few ? arena_printf(w->arena, "few ? code::%s<%d> : ", g->name, g->few_nodes) : "";
-    emit_step(o, arena_printf(w->arena,
-                              "cgtp_launch_early(%scode::%s<%d>, cgtp_partition_blocks(partition), %d, "
-                              "sizeof(code::%s), stream, l, partition)",
-                              few, g->name, g->whole ? g->few_nodes : 0, g->warps * LANES, g->block->name));
+    const char *teams =
+        g->teams ? arena_printf(w->arena, "partition.team ? code::%s<CGTP_TEAMS> : ", g->name) : "";
+    const char *blocks = "cgtp_partition_blocks(partition)";
+    if (g->teams)
+        blocks = arena_printf(w->arena,
+                              "partition.team ? cgtp_team_blocks(partition, %d, graph->receivers, cost[0]) "
+                              ": %s",
+                              g->warps, blocks);
+    emit_step(o, "",
+              arena_printf(w->arena,
+                           "cgtp_launch_early(%s%scode::%s<%d>, %s, %d, "
+                           "sizeof(code::%s), stream, l, partition)",
+                           teams, few, g->name, g->whole ? g->few_nodes : 0, blocks, g->warps * LANES,
+                           g->block->name));
     line(o, "}");
 }
 
@@ -75,8 +94,12 @@ void conv_launch(struct source *w, const struct schedule *schedule)
     source_set(w, schedule);
     const struct convolution *g = own(w);
     struct out out = {.text = w->out, .depth = 1}, *o = &out;
-    emit_clear(w);
-    emit_main_launch(w, o);
+    bool rows;
+    const struct clear cleared = find_clear(w, &rows);
+    const bool unless = own(w)->teams && !rows;
+    if (!unless)
+        clear_launch(&cleared, w);
+    emit_main_launch(w, o, unless ? &cleared : NULL);
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct form_output *f = &w->form->output[w->demand->output[i]];
         const struct operand *q = demand_operand(w->demand, i);
@@ -85,9 +108,10 @@ void conv_launch(struct source *w, const struct schedule *schedule)
         if (f->slot == SLOT_X && g->edge_buffer)
             gather_launch(w, f, "");
         if (f->slot == SLOT_Y && g->part_buffer)
-            emit_step(o, arena_printf(w->arena,
-                                      "cgtp_launch_early(code::%s_sum_%s, (graph->items * %lld + 255) / 256, "
-                                      "256, 0, stream, l)",
-                                      kernel, f->symbol, dim));
+            emit_step(o, "",
+                      arena_printf(w->arena,
+                                   "cgtp_launch_early(code::%s_sum_%s, (graph->items * %lld + 255) / 256, "
+                                   "256, 0, stream, l)",
+                                   kernel, f->symbol, dim));
     }
 }

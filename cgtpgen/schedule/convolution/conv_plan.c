@@ -76,6 +76,14 @@ static bool leaves_by(const struct spec *s, enum slot slot, int parts, enum rout
     return route_choose(s, s->index[slot], n, offered, &route) && route.kind == kind;
 }
 
+/* Is there a kernel of its own for small graphs? */
+static void choose_teams(struct convolution *g)
+{
+    const struct path_set *s = &g->set[0];
+    g->teams =
+        g->few && g->hands_over && g->sets == 1 && g->warps % s->channel_blocks == 0 && conv_team_fits(g, s);
+}
+
 /* Shared memory of a block, and where everything is; without warp groups, each warp has a part of its own of
  * an A output. */
 static void lay_out_block(struct arena *a, const struct plan *plan, const struct kernel_form *k,
@@ -141,6 +149,7 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
         bool once = g->buffer_bytes >= all && demand_outputs_of(g->demand, SLOT_G) == 1;
         g->buffers = once ? 1 : 2;
     }
+    choose_teams(g);
     conv_layout_block(a, g);
 }
 

@@ -116,6 +116,7 @@ struct convolution {
     bool wide;    /* or as the sum is of a wider type than arithmetic */
     bool whole; /* tiles are whole receivers, in every graph, so that a sum depends on its own edges alone */
     bool hands_over;  /* warps hand each other parts of a receiver's sums */
+    bool teams;       /* has a kernel of its own for small graphs, in which those warps are of one block */
     bool few;         /* has a kernel of its own for graphs with few edges per receiver */
     int few_nodes;    /* receivers of a tile where tiles are whole receivers */
     bool edge_buffer; /* B outputs are summed by a second kernel, in the order of by_sender */
@@ -141,6 +142,16 @@ int conv_weighted(struct arena *, const struct problem *, const struct path_set 
 static inline int conv_sum_words(const struct convolution *g)
 {
     return g->wide ? 2 : 1;
+}
+
+/* Bytes of a warp's sums of a receiver, and do they fit in the place of its ring? */
+static inline int conv_partial_bytes(const struct convolution *g, const struct path_set *s)
+{
+    return LANES * s->g_length * conv_sum_words(g) * kernel_size(g->demand->kernel);
+}
+static inline bool conv_team_fits(const struct convolution *g, const struct path_set *s)
+{
+    return conv_partial_bytes(g, s) <= g->stages * s->stage.bytes;
 }
 
 /* What paths share that are alike: nothing; the loops of their path sets; one path set, and forms. */

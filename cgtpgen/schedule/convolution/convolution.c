@@ -94,8 +94,12 @@ static void check(struct checker *c, const struct schedule *s)
     check_that(c, !wrong, "shared memory: %s", wrong);
     check_that(c, g->block->bytes <= g->device->shared_bytes, "a block of %d bytes of %d that there are",
                g->block->bytes, g->device->shared_bytes);
+    check_that(c, !g->teams || (g->sets == 1 && g->warps % g->set[0].channel_blocks == 0),
+               "teams of warps of several blocks");
     for (int i = 0; i < g->sets; i++) {
         const struct path_set *q = &g->set[i];
+        check_that(c, !g->teams || conv_team_fits(g, q),
+                   "path set %d: a team's sums are larger than its rings", i);
         check_that(c, !g->g_outputs || q->longest <= g->buffer_bytes,
                    "path set %d: a row of %d bytes does not fit its buffer of %d", i, q->longest,
                    g->buffer_bytes);
