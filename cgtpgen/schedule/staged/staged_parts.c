@@ -316,6 +316,41 @@ static void deal(struct arena *a, int n, struct staged_pass *pass, int warps, in
         pass[i].warp = bundle[of[i]].warp;
 }
 
+/* Are two paths by rows the same but for where their channels are? */
+static bool paths_alike(const struct staged *g, int first, int second)
+{
+    const struct kernel_plan *k = g->demand->kernel;
+    const struct path *a = &g->demand->plan->problem->path[first],
+                      *b = &g->demand->plan->problem->path[second];
+    bool alike = !staged_connects(a) && !staged_connects(b) && a->mode == MODE_UVU && b->mode == MODE_UVU &&
+                 a->y == b->y && a->weighted == b->weighted && g->matrix[first] == g->matrix[second] &&
+                 g->code[first].product == g->code[second].product && g->added[first] == g->added[second] &&
+                 g->factor[first].sign == g->factor[second].sign &&
+                 (!g->factor[first].sign || surd_equal(g->factor[first], g->factor[second]));
+    for (int i = 0; i < k->form->inputs + k->form->outputs && alike; i++) {
+        const struct operand *q = &k->operand[i];
+        const struct operand_block *c = operand_block_of(q, a), *d = operand_block_of(q, b);
+        alike = c->channel == d->channel && c->component == d->component;
+    }
+    return alike;
+}
+
+bool staged_alike(const struct staged *g, const struct staged_part *part, const struct staged_pass *first,
+                  const struct staged_pass *second, int *path)
+{
+    if (first->tied || second->tied || first->channels > 1 || second->channels > 1 || first->first ||
+        second->first)
+        return false;
+    int a = first->piece, b = second->piece;
+    for (; a >= 0 && b >= 0; a = part->piece[a].next[BY_ROWS], b = part->piece[b].next[BY_ROWS]) {
+        if (!paths_alike(g, part->piece[a].path, part->piece[b].path))
+            return false;
+        if (path)
+            path[part->piece[a].path] = part->piece[b].path;
+    }
+    return a < 0 && b < 0;
+}
+
 static void passes_of(struct arena *a, const struct staged *g, struct staged_part *part, const int *tie,
                       struct share *const *share)
 {

@@ -416,16 +416,24 @@ static double bytes_of_sums(const struct schedule *s)
     return elements * kernel_size(s->demand->kernel);
 }
 
-/* Instructions of the loop over items. Passes of one segment may have the same code. */
+/* Has an earlier pass of the part the same code, where that is shared? */
+static bool has_code(const struct staged *g, const struct staged_part *part, enum staged_by by, int number)
+{
+    const struct staged_pass *pass = part->pass[by];
+    bool has = number && pass[number - 1].segment == pass[number].segment;
+    for (int k = number - 1; k >= 0 && k >= number - STAGED_NEAR && by == BY_ROWS && !has; k--)
+        has = staged_alike(g, part, &pass[k], &pass[number], NULL);
+    return has;
+}
+
+/* Instructions of the loop over items. Passes of one segment, or alike ones, may have the same code. */
 static double code_of(const struct staged *g, bool shared)
 {
     double code = 0;
     for (int i = 0; i < g->parts; i++)
         for (enum staged_by by = BY_COLUMNS; by < BY_COUNT; by++)
-            for (int k = 0; k < g->part[i].passes[by]; k++) {
-                const struct staged_pass *pass = &g->part[i].pass[by][k];
-                code += shared && k && pass[-1].segment == pass->segment ? 0 : pass->work;
-            }
+            for (int k = 0; k < g->part[i].passes[by]; k++)
+                code += shared && has_code(g, &g->part[i], by, k) ? 0 : g->part[i].pass[by][k].work;
     return code;
 }
 

@@ -29,6 +29,9 @@
 /* Lanes of a warp. */
 enum { STAGED_LANES = 32 };
 
+/* How far apart alike passes may be in the order of passes. */
+enum { STAGED_NEAR = 16 };
+
 /* The two kinds of passes. */
 enum staged_by { BY_COLUMNS, BY_ROWS, BY_COUNT };
 
@@ -160,6 +163,11 @@ int staged_row_channels(const struct staged *, const struct path *);
 
 /* Makes the passes of all parts, and deals them out to the team's warps. */
 void staged_passes(struct arena *, struct staged *);
+
+/* Are two passes by rows, each the first one of its segment, alike: have they the same code but for where
+ * their channels are? path: of each path of the first that of the second; or NULL. */
+bool staged_alike(const struct staged *, const struct staged_part *, const struct staged_pass *first,
+                  const struct staged_pass *second, int *path);
 
 /* Lays out shared memory for so many stages and teams. */
 void staged_layout(struct arena *, struct staged *, int stages, int teams);
