@@ -61,11 +61,12 @@ template <int threads, int from, int to, typename Each> CGTP_DEVICE void cgtp_ow
     }
 }
 
-/* The address of what a thread has of a row first; hidden from the compiler where there is more, so that it adds
- * distances to this one address. */
-template <bool several, typename T> CGTP_DEVICE T *cgtp_own_first(T *first)
+/* The address of what a thread has of a row first; hidden from the compiler where it has `times` as much, several but
+ * few, so that it adds distances to this one address. */
+template <int times, typename T> CGTP_DEVICE T *cgtp_own_first(T *first)
 {
-    return several ? cgtp_opaque_global(first) : first;
+    constexpr int few = 8;
+    return times > 1 && times <= few ? cgtp_opaque_global(first) : first;
 }
 
 /* Starts the copy of a part of a row. All lanes of the warp call. */
@@ -75,12 +76,13 @@ CGTP_DEVICE void cgtp_copy_part_by(real *part, const T *row, int thread, cgtp_po
     if constexpr (wide) {
         real *const own = part + thread * CGTP_WIDE; /* one address for all of a thread's chunks */
         real *const first = (real *)cgtp_pinned_shared((unsigned char *)own);
-        const T *const source = cgtp_own_first<(to > threads * CGTP_WIDE)>(row + thread * CGTP_WIDE);
+        constexpr int all = threads * CGTP_WIDE;
+        const T *const source = cgtp_own_first<(to + all - 1) / all>(row + thread * CGTP_WIDE);
         cgtp_own_part<threads, wide, from, to>(
             thread, [&](int i) { cgtp_bring16(first + i, source + i, policy); },
             [&](int i) { cgtp_bring(part + i, row + i); });
     } else {
-        const T *const source = cgtp_own_first<(to > threads)>(row + thread);
+        const T *const source = cgtp_own_first<(to + threads - 1) / threads>(row + thread);
         cgtp_own_elements<threads, from, to>(thread, [&](int k) { cgtp_bring(part + thread + k, source + k); });
     }
 }
@@ -90,7 +92,8 @@ template <int threads, bool wide, int from, int to, typename T>
 CGTP_DEVICE void cgtp_put_part_by(T *row, const real *part, int thread)
 {
     if constexpr (wide) {
-        T *const target = cgtp_own_first<(to > threads * CGTP_WIDE)>(row + thread * CGTP_WIDE);
+        constexpr int all = threads * CGTP_WIDE;
+        T *const target = cgtp_own_first<(to + all - 1) / all>(row + thread * CGTP_WIDE);
         cgtp_own_part<threads, wide, from, to>(
             thread, [&](int i) { cgtp_leave16(target + i, part + thread * CGTP_WIDE + i); },
             [&](int i) { cgtp_leave(row + i, part[i]); });
