@@ -242,7 +242,7 @@ static bool choose_teams(struct arena *a, const struct gemm *g, struct gemm_rows
             for (r->teams = warps / r->members; r->teams > 0 && !fits(a, g, r);)
                 r->teams--;
             const double time = r->teams ? time_of(r, load_of(r)) : 0;
-            if (gemm_divides(r) && r->members > DIVIDED_MOST)
+            if (gemm_divides(r) ? r->members > DIVIDED_MOST : r->members > gemm_chunks(r))
                 continue;
             if (r->teams * r->members >= place.warps && (!best.teams || time < least)) {
                 best = *r;

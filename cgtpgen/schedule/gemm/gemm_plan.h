@@ -127,6 +127,9 @@ int64_t gemm_blocks(const struct gemm_rows *, int path);
  * warp's; each warp has a part of the sums of G. */
 bool gemm_divides(const struct gemm_rows *);
 
+/* Chunks of all spans: a team of more warps has some idle, unless these divide channels of y. */
+int gemm_chunks(const struct gemm_rows *);
+
 /* Has each warp of a team rows of its own for sums in shared memory? */
 bool gemm_apart(const struct gemm_rows *);
 

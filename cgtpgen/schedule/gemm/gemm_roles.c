@@ -153,3 +153,11 @@ bool gemm_sums_rows(const struct gemm_rows *r, int output)
     const enum slot slot = demand_output(r->demand, output)->slot;
     return demand_operand(r->demand, output)->dim && (slot == SLOT_Y || (!r->back && gemm_divides(r)));
 }
+
+int gemm_chunks(const struct gemm_rows *r)
+{
+    int n = 0;
+    for (int i = 0; i < r->spans; i++)
+        n += r->span[i].chunks;
+    return n;
+}
