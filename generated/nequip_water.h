@@ -84,7 +84,7 @@ nequip_water_forward_with(const cgtp_graph *graph, const nequip_water_forward_ar
  *   gx = Q_x(y, w, gz), summed over the items of a sender
  *   gy = Q_y(x, w, gz)
  *   gw = Q_w(x, y, gz)
- * Shapes: x [senders, 256], y [edges, 4], w [edges, 320], gz [receivers, 704], gx [senders, 256]
+ * Shapes: x [senders, 256], y [edges, 4], w [edges, 320], gz [receivers, 704], gx [senders, 256],
  *         gy [edges, 4], gw [edges, 320]
  * At least 2592 bytes per item. */
 CGTP_API cgtp_status nequip_water_backward(const cgtp_graph *graph, const float *x_, const float *y_,
@@ -111,8 +111,8 @@ nequip_water_backward_with(const cgtp_graph *graph, const nequip_water_backward_
  *   d_x = Q_x(by, w, gz) + Q_x(y, cw, gz), summed over the items of a sender
  *   d_y = Q_y(ax, w, gz) + Q_y(x, cw, gz)
  *   d_w = Q_w(ax, y, gz) + Q_w(x, by, gz)
- * Shapes: x [senders, 256], y [edges, 4], w [edges, 320], gz [receivers, 704], ax [senders, 256]
- *         by [edges, 4], cw [edges, 320], d_gz [receivers, 704], d_x [senders, 256], d_y [edges, 4]
+ * Shapes: x [senders, 256], y [edges, 4], w [edges, 320], gz [receivers, 704], ax [senders, 256],
+ *         by [edges, 4], cw [edges, 320], d_gz [receivers, 704], d_x [senders, 256], d_y [edges, 4],
  *         d_w [edges, 320]
  * At least 3888 bytes per item. */
 CGTP_API cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x_, const float *y_,

@@ -75,8 +75,8 @@ tetris_poly_2_forward_with(int64_t items, const tetris_poly_2_forward_arrays *ar
  *   gx = Q_x(y, w, gz)
  *   gy = Q_y(x, w, gz)
  *   gw = Q_w(x, y, gz), summed over the items of the call
- * Shapes: x [items, 368], y [items, 9], w [1, 664], gz [items, 7], gx [items, 368]
- *         gy [items, 9], gw [1, 664]
+ * Shapes: x [items, 368], y [items, 9], w [1, 664], gz [items, 7], gx [items, 368], gy [items, 9],
+ *         gw [1, 664]
  * At least 3044 bytes per item. */
 CGTP_API cgtp_status tetris_poly_2_backward(int64_t items, const float *x_, const float *y_, const float *w_,
                                             const float *gz_, float *gx_, float *gy_, float *gw_,
@@ -101,9 +101,8 @@ tetris_poly_2_backward_with(int64_t items, const tetris_poly_2_backward_arrays *
  *   d_x = Q_x(by, w, gz) + Q_x(y, cw, gz)
  *   d_y = Q_y(ax, w, gz) + Q_y(x, cw, gz)
  *   d_w = Q_w(ax, y, gz) + Q_w(x, by, gz), summed over the items of the call
- * Shapes: x [items, 368], y [items, 9], w [1, 664], gz [items, 7], ax [items, 368]
- *         by [items, 9], cw [1, 664], d_gz [items, 7], d_x [items, 368], d_y [items, 9]
- *         d_w [1, 664]
+ * Shapes: x [items, 368], y [items, 9], w [1, 664], gz [items, 7], ax [items, 368], by [items, 9],
+ *         cw [1, 664], d_gz [items, 7], d_x [items, 368], d_y [items, 9], d_w [1, 664]
  * At least 4580 bytes per item. */
 CGTP_API cgtp_status tetris_poly_2_double_backward(int64_t items, const float *x_, const float *y_,
                                                    const float *w_, const float *gz_, const float *ax_,

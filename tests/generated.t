@@ -4,6 +4,7 @@ no longer than somebody can read.
 
 GPU kernels are compiled by cuda.t.
 """
+import glob
 import os
 import shutil
 import subprocess
@@ -59,6 +60,14 @@ for name, most in LINES.items():
     lines = len(lengths[f'generated/cuda/{name}'])
     ok(lines <= most, f'{name}: {lines} lines, at most {most}')
 with tempfile.TemporaryDirectory() as folder:
+    for backend in 'c', 'cuda':
+        specs = [*glob.glob('specs/*.yaml'), *glob.glob('tests/simt/specs/*.yaml')]
+        made = run(GENERATOR, f'--backend={backend}', '-o', f'{folder}/{backend}', *specs)
+        wide = []
+        for name in sorted(glob.glob(f'{folder}/{backend}/*')):
+            with open(name) as file:
+                wide += [f'{name}: {line.rstrip()}' for line in file if len(line.rstrip()) > COLUMNS]
+        ok(made.returncode == 0 and not wide, f'{len(specs)} products, {backend}: at most {COLUMNS} columns', *wide[:10])
     made = run(GENERATOR, '--backend=cuda', '-o', folder, f'specs/{LONGEST}.yaml')
     length = sum(os.path.getsize(f'{folder}/{name}') for name in os.listdir(folder) if name.endswith('.cu'))
     ok(0 < length <= BYTES, f'{LONGEST}: kernels of {length} bytes, at most {BYTES}', made.stdout)

@@ -12,16 +12,17 @@
 /* Text from the spec inside a comment: lines start alike, and no comment can end in it. */
 static void comment_lines(struct text *out, const char *start, const char *s)
 {
+    const char *lead = arena_printf(out->arena, "%s ", start);
     while (*s) {
-        text_printf(out, "%s ", start);
+        struct text t = {.arena = out->arena};
         for (; *s && *s != '\n'; s++)
             if (s[0] == '*' && s[1] == '/')
-                text_printf(out, "* ");
+                text_printf(&t, "* ");
             else if (s[0] == '/' && s[1] == '*')
-                text_printf(out, "/ ");
+                text_printf(&t, "/ ");
             else if ((unsigned char)*s >= 32 && *s != 127)
-                text_put(out, s, 1);
-        text_printf(out, "\n");
+                text_put(&t, s, 1);
+        text_wrap(out, lead, lead, text_string(&t), t.n, 110);
         s += *s == '\n';
     }
 }
@@ -311,9 +312,14 @@ static void header_by_name(struct text *out, const struct plan *plan, const stru
     emit_strides(out, k, " /* elements from a row to the next; 0: rows follow each other */");
     text_printf(out, "} %s_arrays;\n", name);
     text_puts(out, "static inline cgtp_status\n");
-    struct emit_list head = emit_list_open(out, arena_printf(a, "%s_with(", name));
+    const char *arrays = arena_printf(a, "const %s_arrays *arrays", name);
+    const bool is_long = strlen(name) + strlen("_with(") + strlen(arrays) > 108;
+    struct emit_list head =
+        emit_list_open(out, arena_printf(a, is_long ? "%s_with(\n    " : "%s_with(", name));
+    if (is_long)
+        head.indent = head.column = 4;
     emit_list_add(&head, emit_items_parameter(plan), ",");
-    emit_list_add(&head, arena_printf(a, "const %s_arrays *arrays", name), ",");
+    emit_list_add(&head, arrays, ",");
     add_workspace(&head);
     text_puts(out, "\n{\n    if (!arrays)\n        return CGTP_NULL_POINTER;\n");
     struct emit_list call = emit_list_open(out, arena_printf(a, "    return %s(", name));
@@ -330,28 +336,31 @@ static void header_kernel(struct text *out, const struct plan *plan, const struc
     text_printf(out, "/* %s:\n", f->name);
     for (int o = 0; o < f->outputs; o++) {
         const struct form_output *q = &f->output[o];
-        text_printf(out, " *   %s =", q->name);
+        struct text sum = {.arena = out->arena};
+        text_printf(&sum, "%s =", q->name);
         for (int t = 0; t < q->terms; t++) {
-            struct text term = {.arena = out->arena};
-            form_term_print(&term, f, &q->term[t]);
-            text_printf(out, t ? " + %s" : " %s", text_string(&term));
+            text_puts(&sum, t ? " + " : " ");
+            form_term_print(&sum, f, &q->term[t]);
         }
         enum index_kind index = plan->problem->spec->index[q->slot];
-        text_printf(out, index == INDEX_ITEM ? "\n" : ", summed over the items of %s\n",
-                    index_words[index].each);
+        if (index != INDEX_ITEM)
+            text_printf(&sum, ", summed over the items of %s", index_words[index].each);
+        text_wrap(out, " *   ", " *     ", text_string(&sum), sum.n, 110);
     }
-    text_printf(out, " * Shapes:");
+    size_t column = 0;
+    const char *lead = " * Shapes: ";
     for (int i = 0; i < f->inputs + f->outputs; i++) {
         bool input = i < f->inputs;
         enum slot s = input ? f->input[i].slot : f->output[i - f->inputs].slot;
-        text_printf(out, "%s%s [%s, %lld]",
-                    i % 5 == 0 && i ? "\n *         "
-                    : i             ? ", "
-                                    : " ",
-                    input ? f->input[i].name : f->output[i - f->inputs].name, rows_text(plan, s),
-                    (long long)plan->problem->dim[s]);
+        const char *shape = arena_printf(out->arena, "%s [%s, %lld]",
+                                         input ? f->input[i].name : f->output[i - f->inputs].name,
+                                         rows_text(plan, s), (long long)plan->problem->dim[s]);
+        const bool breaks = i && column + strlen(shape) + 3 > 110;
+        text_printf(out, "%s%s", !i ? lead : breaks ? ",\n *         " : ", ", shape);
+        column = strlen(shape) + (!i || breaks ? strlen(lead) : column + 2);
     }
-    text_printf(out, "\n * At least %.0f bytes per item. */\n", k->bytes_least);
+    text_puts(out, "\n");
+    text_printf(out, " * At least %.0f bytes per item. */\n", k->bytes_least);
     emit_prototype(out, plan, k, "CGTP_API ");
     text_printf(out, ";\nCGTP_API ");
     emit_workspace_prototype(out, plan, f);

@@ -16,10 +16,9 @@ static void emit_sums(struct source *w)
         for (int o = 0; o < w->kernel->schedule[i].demand->outputs; o++)
             compensated |= w->kernel->schedule[i].route[o].compensated;
     if (compensated)
-        text_printf(w->out,
-                    "#ifdef CGTP_REASSOCIATES\n"
-                    "#error \"accumulate: compensated is lost with -ffast-math: compile this file without "
-                    "it, or with -fno-associative-math\"\n#endif\n\n");
+        text_printf(w->out, "#ifdef CGTP_REASSOCIATES\n"
+                            "#error \"accumulate: compensated is lost with -ffast-math: compile without "
+                            "it, or with -fno-associative-math\"\n#endif\n\n");
 }
 
 static void emit_launch_struct(struct source *w)

@@ -204,12 +204,9 @@ static void emit_plan(struct source *w)
     kernel_schedule_print(&table, w->kernel);
     text_printf(w->out, "/* Cost, and the plan for %s:\n", w->kernel->schedule[0].target->device->name);
     for (const char *at = text_string(&table); *at;) {
-        size_t n = strcspn(at, "\n"), indent = strspn(at, " "), more = n;
-        for (size_t most = 100; n > most && (more > most || at[more] != ' ');)
-            more = more > most ? most : more - 1;
-        text_printf(w->out, " *   %.*s\n", (int)more, at);
-        if (more < n)
-            text_printf(w->out, " *   %*s    %.*s\n", (int)indent, "", (int)(n - more - 1), at + more + 1);
+        size_t n = strcspn(at, "\n"), indent = strspn(at, " ");
+        const char *start = arena_printf(w->arena, " *   %*s", (int)indent, "");
+        text_wrap(w->out, start, arena_printf(w->arena, "%s    ", start), at + indent, n - indent, 105);
         at += n + (at[n] == '\n');
     }
     text_printf(w->out, " */\n");

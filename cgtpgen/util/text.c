@@ -73,3 +73,24 @@ void text_json(struct text *out, const char *s)
     }
     text_put(out, "\"", 1);
 }
+
+void text_wrap(struct text *out, const char *first, const char *others, const char *s, size_t n,
+               size_t columns)
+{
+    for (const char *start = first;; start = others) {
+        const size_t room = columns - strlen(start);
+        size_t cut = n;
+        if (n > room) {
+            for (cut = room; cut && s[cut] != ' ';)
+                cut--;
+            for (cut = cut ? cut : room; cut < n && s[cut] != ' ';)
+                cut++;
+        }
+        text_puts(out, start);
+        text_put(out, s, cut);
+        text_put(out, "\n", 1);
+        if (cut == n)
+            return;
+        s += cut + 1, n -= cut + 1;
+    }
+}

@@ -15,6 +15,10 @@ void text_puts(struct text *, const char *s);
 void text_spaces(struct text *, int n);
 void text_printf(struct text *, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* n bytes of s, broken at spaces into lines of at most `columns`, the first after one start, others after
+ * another. */
+void text_wrap(struct text *, const char *first, const char *others, const char *s, size_t n, size_t columns);
+
 /* A JSON string of valid UTF-8. */
 void text_json(struct text *, const char *s);
 

@@ -92,7 +92,7 @@ mace_large_forward_with(const cgtp_graph *graph, const mace_large_forward_arrays
  *   gx = Q_x(y, w, gz), summed over the items of a sender
  *   gy = Q_y(x, w, gz)
  *   gw = Q_w(x, y, gz)
- * Shapes: x [senders, 1152], y [edges, 16], w [edges, 2176], gz [receivers, 9088], gx [senders, 1152]
+ * Shapes: x [senders, 1152], y [edges, 16], w [edges, 2176], gz [receivers, 9088], gx [senders, 1152],
  *         gy [edges, 16], gw [edges, 2176]
  * At least 17536 bytes per item. */
 CGTP_API cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x_, const float *y_,
@@ -119,8 +119,8 @@ mace_large_backward_with(const cgtp_graph *graph, const mace_large_backward_arra
  *   d_x = Q_x(by, w, gz) + Q_x(y, cw, gz), summed over the items of a sender
  *   d_y = Q_y(ax, w, gz) + Q_y(x, cw, gz)
  *   d_w = Q_w(ax, y, gz) + Q_w(x, by, gz)
- * Shapes: x [senders, 1152], y [edges, 16], w [edges, 2176], gz [receivers, 9088], ax [senders, 1152]
- *         by [edges, 16], cw [edges, 2176], d_gz [receivers, 9088], d_x [senders, 1152], d_y [edges, 16]
+ * Shapes: x [senders, 1152], y [edges, 16], w [edges, 2176], gz [receivers, 9088], ax [senders, 1152],
+ *         by [edges, 16], cw [edges, 2176], d_gz [receivers, 9088], d_x [senders, 1152], d_y [edges, 16],
  *         d_w [edges, 2176]
  * At least 26304 bytes per item. */
 CGTP_API cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x_, const float *y_,

@@ -246,12 +246,13 @@ void loops_item(struct source *w)
     text_printf(out, "/* What one item adds to its row%s, schedule %s:\n", w->demand->outputs > 1 ? "s" : "",
                 w->schedule->name);
     for (int o = 0; o < w->demand->outputs; o++) {
-        text_printf(out, " *   %s =", demand_output(w->demand, o)->name);
+        struct text sum = {.arena = w->arena};
+        text_printf(&sum, "%s =", demand_output(w->demand, o)->name);
         for (int t = 0; t < demand_output(w->demand, o)->terms; t++) {
-            text_printf(out, t ? " + " : " ");
-            form_term_print(out, w->form, &demand_output(w->demand, o)->term[t]);
+            text_puts(&sum, t ? " + " : " ");
+            form_term_print(&sum, w->form, &demand_output(w->demand, o)->term[t]);
         }
-        text_printf(out, "\n");
+        text_wrap(out, " *   ", " *     ", text_string(&sum), sum.n, 110);
     }
     text_printf(out, " * Names ending in _turned are rows in component order. scratch: %lld elements. */\n",
                 (long long)own(w)->temporary_at);
