@@ -27,6 +27,12 @@ struct source {
     const char **tell; /* what source_once was asked for */
 };
 
+/* Why no wait of a kernel can block, for the comment above one whose threads wait within their block alone.
+ */
+#define SOURCE_WAITS                                                                                         \
+    "No wait lasts for ever: threads wait for their own copies, and for threads of their block, which come " \
+    "to the same barriers; blocks do not wait for one another."
+
 /* Writes from now on for this schedule. */
 void source_set(struct source *, const struct schedule *);
 

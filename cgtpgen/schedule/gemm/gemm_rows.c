@@ -535,7 +535,7 @@ static void emit_head(struct gemm_writer *c)
     line(o,
          "/* %s: a block of %d threads per multiprocessor, with %d bytes of dynamic shared memory: %s of %s, "
          "each with "
-         "tiles of its own at equal distances. */",
+         "tiles of its own at equal distances. " SOURCE_WAITS " */",
          r->name, threads, r->block.bytes, plural(c->w->arena, r->teams, "team"),
          plural(c->w->arena, r->members, "warp"));
     line(o, "CGTP_KERNEL(%d, 1) %s(const launch l)", threads, r->name);

@@ -248,7 +248,7 @@ void gemm_sums_kernel(struct gemm_writer *c)
     line(o,
          "/* %s_sums: blocks of %d threads with %d bytes of dynamic shared memory, %d on a multiprocessor; "
          "%s %s all "
-         "weights, a part for each warp, and sum over tiles at equal distances. */",
+         "weights, a part for each warp, and sum over tiles at equal distances. " SOURCE_WAITS " */",
          g->name, g->warps * 32, g->sum_block.bytes, g->fit,
          g->sets > 1 ? plural(c->w->arena, g->sets, "block") : "each", g->sets > 1 ? "together have" : "has");
     line(o, "CGTP_KERNEL(%d, %d) %s_sums(const launch l)", g->warps * 32, g->fit, g->name);

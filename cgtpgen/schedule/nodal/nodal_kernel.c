@@ -475,9 +475,9 @@ static void emit_kernel(struct nodal_writer *c)
     line(
         o,
         "/* %s: blocks of %d threads, %d per multiprocessor, each with %d bytes of dynamic shared memory. %d "
-        "blocks have %d channels each of a %s; these take nodes at equal distances. */",
-        g->name, NODAL_THREADS, g->fit, g->block.bytes, parts_of(g), NODAL_CHANNELS,
-        g->owner == INDEX_SENDER ? "sender" : "receiver");
+        "block%s %d channels each of a %s; these take nodes at equal distances. " SOURCE_WAITS " */",
+        g->name, NODAL_THREADS, g->fit, g->block.bytes, parts_of(g), parts_of(g) == 1 ? " has" : "s have",
+        NODAL_CHANNELS, g->owner == INDEX_SENDER ? "sender" : "receiver");
     line(o, "CGTP_KERNEL(%d, %d) %s(const launch l)", NODAL_THREADS, g->fit, g->name);
     line(o, "{");
     emit_begin(c);

@@ -431,7 +431,7 @@ static void emit_kernel(struct paired_writer *c)
     line(o,
          "/* %s: blocks of %d threads, %d per multiprocessor, each with %d bytes of dynamic shared memory: "
          "%d teams "
-         "of %d warps. Each team takes %s at a time, at equal distances. */",
+         "of %d warps. Each team takes %s at a time, at equal distances. " SOURCE_WAITS " */",
          g->name, threads_of_block(g), g->blocks, g->block->bytes, g->teams, g->warps,
          plural(c->w->arena, g->items, "item"));
     line(o, "CGTP_KERNEL(%d, %d) %s(const launch l%s)", threads_of_block(g), g->blocks, g->name,

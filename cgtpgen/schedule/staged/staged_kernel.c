@@ -466,7 +466,7 @@ static void emit_kernel(struct staged_writer *c)
     line(o,
          "/* %s: a block of %d threads per multiprocessor, with %d bytes of dynamic shared memory: %d teams "
          "of %d "
-         "warps, each with items of its own at equal distances. */",
+         "warps, each with items of its own at equal distances. " SOURCE_WAITS " */",
          g->name, g->teams * threads_of(g), g->block->bytes, g->teams, g->warps);
     line(o, "CGTP_KERNEL(%d, 1) %s(const launch l%s)", g->teams * threads_of(g), g->name,
          has_owner(c) ? ", const int chunk" : "");

@@ -295,7 +295,7 @@ static void emit_kernel(struct tiled_writer *c)
     line(o,
          "/* %s: a block of %d threads per multiprocessor, with %d bytes of dynamic shared memory: %d warps, "
          "each "
-         "with tiles of its own at equal distances. */",
+         "with tiles of its own at equal distances. " SOURCE_WAITS " */",
          g->name, g->warps * TILED_LANES, g->block->bytes, g->warps);
     line(o, "CGTP_KERNEL(%d, 1) %s(const launch l)", g->warps * TILED_LANES, g->name);
     line(o, "{");
