@@ -395,12 +395,14 @@ static void emit_item(struct writer *c)
         if (d->raw[i] || d->vector[i])
             text_printf(&list, "const real *%s, ", w->form->input[i].symbol);
     for (int i = 0; i < d->outputs; i++)
-        text_printf(&list, "%s%s, ", row_type(w, d->output[i]), demand_output(d, i)->symbol);
+        text_printf(&list, "%s%s%s", i ? ", " : "", row_type(w, d->output[i]), demand_output(d, i)->symbol);
+    if (item_scratch(d, c->code->takes))
+        text_printf(&list, ", real *scratch");
     const bool several = c->code->warps > 1;
     line(&o, "/* What one item adds to its rows, pass over %s%s. */", w->schedule->name,
          several ? ": a warp's part" : "");
-    line(&o, several ? "%s void item_%s(%sreal *scratch, int warp)" : "%s void item_%s(%sreal *scratch)",
-         qualifier(c), w->schedule->name, text_string(&list));
+    line(&o, "%s void item_%s(%s%s)", qualifier(c), w->schedule->name, text_string(&list),
+         several ? ", int warp" : "");
     text_printf(out, "{\n");
     for (int g = 0; g < w->plan->groups; g++)
         for (int i = 0; i < w->plan->group[g].paths; i++)

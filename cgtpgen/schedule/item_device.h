@@ -17,9 +17,10 @@ struct item_code {
 /* Elements that a warp needs for the vectors of contracted paths; takes: see above. */
 int64_t item_scratch(const struct demand *, const bool *takes);
 
-/* Writes the functions, and of them item_SCHEDULE(rows of inputs that are read, rows of outputs, scratch[,
- * warp]), which adds the item's part to rows of outputs. Gradients of an item's weights are not added to what
- * is there, and may take the place of weights. The schedule's functions have begun (path.h). */
+/* Writes the functions, and of them item_SCHEDULE(rows of inputs that are read, rows of outputs[, scratch, if
+ * they need any][, warp]), which adds the item's part to rows of outputs. Gradients of an item's weights are
+ * not added to what is there, and may take the place of weights. The schedule's functions have begun
+ * (path.h). */
 void item_device(struct source *, const struct item_code *);
 
 #endif

@@ -116,19 +116,20 @@ const char *item_rows_policy(const struct source *w, const struct operand *q)
     return q->index == INDEX_ITEM && !leaves ? "stream" : "keep";
 }
 
-static bool uses_policy(const struct source *w, const char *policy)
+static bool uses_policy(const struct source *w, enum index_kind but, const char *policy)
 {
     for (int i = 0; i < w->form->inputs; i++)
-        if (item_rows_copies(w, i) && strcmp(item_rows_policy(w, source_input(w, i)), policy) == 0)
+        if (item_rows_copies(w, i) && source_input(w, i)->index != but &&
+            strcmp(item_rows_policy(w, source_input(w, i)), policy) == 0)
             return true;
     return false;
 }
 
-void item_rows_policies(const struct source *w, struct out *o)
+void item_rows_policies(const struct source *w, struct out *o, enum index_kind but)
 {
     static const char *const policies[] = {"stream", "keep"};
     for (int i = 0; i < 2; i++)
-        if (uses_policy(w, policies[i]))
+        if (uses_policy(w, but, policies[i]))
             line(o, "const cgtp_policy %s = cgtp_policy_%s();", policies[i], policies[i]);
 }
 

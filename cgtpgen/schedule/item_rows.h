@@ -30,8 +30,9 @@ bool item_rows_copies(const struct source *, int input);
 const char *item_rows_row(const struct source *, const struct operand *);
 const char *item_rows_policy(const struct source *, const struct operand *);
 
-/* Declares how long what is copied stays in L2. */
-void item_rows_policies(const struct source *, struct out *);
+/* Declares how long what is copied stays in L2. Rows of `but` are not copied (shared: all that may be are).
+ */
+void item_rows_policies(const struct source *, struct out *, enum index_kind but);
 
 /* Copies item `e`'s row of the input to `to`, by `thread`, one of so many. */
 void item_rows_copy(const struct source *, struct out *, int input, const char *to, int threads);

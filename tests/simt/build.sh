@@ -99,6 +99,7 @@ for source; do
 done
 if [ "$kernels" ]; then
     compile="$CXX -std=c++17 -O0 -fno-strict-aliasing $check -Wall -Wextra -Wno-unused-function -Wno-unknown-pragmas
+        -Werror=unused-variable -Werror=unused-but-set-variable
         $SIMT_FLAGS $short $folders $include -x c++"
     case $check in
     *tsan-instrument-read-before-write*) # clang: headers that all kernels begin with, compiled once

@@ -31,6 +31,9 @@ void batch_store_lane(const struct batch_writer *, enum slot slot, int segment, 
 /* Where segments and weights are in rows, as structs. */
 void batch_tables(struct batch_writer *);
 
+/* Has the path set a stage, with rows that its copies bring? */
+bool batch_stages(const struct batch_writer *);
+
 /* The functions that start the copies of a path set: load_0, .., and load for whichever a turn has. */
 void batch_loads(struct batch_writer *);
 

@@ -94,7 +94,7 @@ static void table_set(struct batch_writer *c)
     line(c->o, "struct set_%d_z : part_%d {", c->number, c->s->part);
     line(c->o, "static constexpr cgtp_segment segment[] = {%s};", text_string(&z));
     line(c->o, "};");
-    if (n) {
+    if (n && batch_operands(c, SLOT_W, false, number)) {
         line(c->o, "struct set_%d_w : part_%d {", c->number, c->s->part);
         line(c->o, "static constexpr int64_t offset[] = {%s};", text_string(&w));
         line(c->o, "};");
@@ -167,6 +167,15 @@ static void load_rows(struct batch_writer *c)
         }
 }
 
+bool batch_stages(const struct batch_writer *c)
+{
+    struct arena *a = c->w->arena;
+    int *input = NEW_ARRAY(a, int, c->w->form->inputs + 1), *path;
+    return batch_operands(c, SLOT_G, false, input) ||
+           (c->g->x_by_set && batch_operands(c, SLOT_X, false, input)) ||
+           (batch_operands(c, SLOT_W, false, input) && batch_by_weights(a, c->w->problem, c->s, &path));
+}
+
 static void load_set(struct batch_writer *c)
 {
     struct source *w = c->w;
@@ -174,7 +183,8 @@ static void load_set(struct batch_writer *c)
     int *input = NEW_ARRAY(a, int, w->form->inputs + 1), *path;
     const char *to = arena_printf(a, "to.set%d", c->number);
 
-    line(c->o, "auto load_%d = [&](int, %s &to, int lane) {", c->number, c->g->stage.name);
+    line(c->o, "auto load_%d = [&](int, %s &%s, int lane) {", c->number, c->g->stage.name,
+         batch_stages(c) ? "to" : "");
     if (c->number == c->phase->first)
         load_rows(c);
     int weights = batch_by_weights(a, w->problem, c->s, &path), n = batch_operands(c, SLOT_W, false, input);

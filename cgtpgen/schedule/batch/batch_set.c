@@ -118,9 +118,13 @@ void batch_turn(struct batch_writer *c)
     bool some = c->part->blocks < c->g->channel_blocks;
     line(c->o, "{ /* path set %d */", c->number);
     int turn = c->number - c->phase->first; /* of the phase's */
-    line(c->o, "const auto &at = ring.turn(done%s, turns, lane, load_%d).set%d;",
-         turn ? arena_printf(w->arena, " + %d", turn) : "",
-         c->phase->first + (turn + c->g->stages - 1) % c->phase->sets, c->number);
+    const char *stage = arena_printf(w->arena, "ring.turn(done%s, turns, lane, load_%d)",
+                                     turn ? arena_printf(w->arena, " + %d", turn) : "",
+                                     c->phase->first + (turn + c->g->stages - 1) % c->phase->sets);
+    if (batch_stages(c))
+        line(c->o, "const auto &at = %s.set%d;", stage, c->number);
+    else
+        line(c->o, "%s;", stage);
     if (some)
         line(c->o, "if (now.block < %d) {", c->part->blocks);
     line(c->o, "const %s &rows = now.rows();", c->g->rows.name);

@@ -75,10 +75,19 @@ static void emit_item_rows_in(struct conv *c)
     }
 }
 
+/* Has the set weights, whose gradients it makes? */
+static bool has_weights(const struct conv *c)
+{
+    int *path;
+    return conv_weighted(c->w->arena, c->w->problem, c->s, &path) > 0;
+}
+
 /* The same of gradients of weights, to which they go. */
 static void emit_rows_out(struct conv *c)
 {
     struct source *w = c->w;
+    if (!has_weights(c))
+        return;
     const char *lane = c->s->channels > 1 ? arena_printf(w->arena, "lane * %d", c->s->channels) : "lane";
     if (c->s->channel_blocks > 1)
         lane = arena_printf(w->arena, "channel_block * %d + %s", LANES * c->s->channels, lane);
@@ -363,7 +372,7 @@ static void emit_w_outputs(struct conv *c)
         emit_rows_out(c);
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct operand *f = demand_operand(w->demand, i);
-        if (f->slot == SLOT_W)
+        if (f->slot == SLOT_W && has_weights(c))
             line(c->o, "%s *const %sout = cgtp_nth_row(%sbase, %s, %s);", source_held(w->plan, f), f->symbol,
                  f->symbol, own(w)->orders ? "at.item" : "done", source_stride(w, f));
     }

@@ -101,7 +101,8 @@ static void emit_visit(struct source *w, int indent)
     }
     for (int o = 0; o < d->outputs; o++)
         argument[n++] = arena_printf(w->arena, "%sout", demand_output(d, o)->symbol);
-    argument[n++] = "scratch";
+    if (((const struct general *)w->schedule->own)->scratch)
+        argument[n++] = "scratch";
     emit_call(w->out, indent, arena_printf(w->arena, "item_%s", w->schedule->name), n, argument);
 }
 
@@ -224,8 +225,6 @@ void general_kernels(struct source *w)
     if (own->scratch)
         text_printf(w->out, "    real *const scratch = l.scratch_%s + (int64_t)warp * %lld;\n",
                     w->schedule->name, (long long)own->scratch);
-    else
-        text_printf(w->out, "    real *const scratch = NULL;\n");
     if (owner == INDEX_ITEM || owner == INDEX_SHARED)
         visit_items(w);
     else if (spec_is_ordered(w->spec))

@@ -267,7 +267,7 @@ static void emit_begin(struct nodal_writer *c)
     line(o, "const int part = cgtp_block() %% %d;", parts_of(g));
     line(o, "const int64_t nodes = l.graph.%s, step = cgtp_blocks() / %d;", index_words[g->owner].plural,
          parts_of(g));
-    item_rows_policies(c->w, o);
+    item_rows_policies(c->w, o, g->owner);
     emit_places(c);
     line(o, "cgtp_zero_by<%d>(block, thread);", NODAL_THREADS);
     line(o, "cgtp_sync_block();");

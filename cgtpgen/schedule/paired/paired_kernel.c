@@ -39,8 +39,8 @@ static bool has_sums(const struct paired *g)
     return g->sums.fields > 0;
 }
 
-/* Begins what is done for each item `e` of a team's; ends it. */
-static void begin_items(struct paired_writer *c)
+/* Begins what is done for each item `e` of a team's, and, if asked for, for its run; ends it. */
+static void begin_items(struct paired_writer *c, bool run)
 {
     const struct paired *g = c->g;
     const char *of = g->owner == INDEX_SENDER ? "true" : "false";
@@ -60,10 +60,12 @@ static void begin_items(struct paired_writer *c)
     } else {
         line(c->o, "const int64_t part = turn * %d + i, position = part * chunk + place;", g->items);
         line(c->o, "if (position < items) {");
-        line(c->o,
-             "const int64_t e = cgtp_nth_item<%s>(l.graph, position), node = cgtp_node_of<%s>(l.graph, e);",
-             of, of);
-        line(c->o, "const cgtp_run run = cgtp_run_of<%s>(l.graph, node, part, place, chunk);", of);
+        line(c->o, "const int64_t e = cgtp_nth_item<%s>(l.graph, position);", of);
+        if (run)
+            line(c->o,
+                 "const cgtp_run run = cgtp_run_of<%s>(l.graph, cgtp_node_of<%s>(l.graph, e), part, place, "
+                 "chunk);",
+                 of, of);
     }
 }
 
@@ -94,12 +96,17 @@ static void emit_copies(struct paired_writer *c, bool owned)
     }
 }
 
-static void emit_owned_copies(struct paired_writer *c, const char *run)
+static bool copies_owned(const struct paired_writer *c)
 {
     bool any = false;
     for (int i = 0; i < c->w->form->inputs; i++)
         any |= item_rows_copies(c->w, i) && source_input(c->w, i)->index == c->g->owner;
-    if (c->g->owner == INDEX_ITEM || !any)
+    return c->g->owner != INDEX_ITEM && any;
+}
+
+static void emit_owned_copies(struct paired_writer *c, const char *run)
+{
+    if (!copies_owned(c))
         return;
     line(c->o, "if (%s.first) { /* otherwise the row is there */", run);
     emit_copies(c, true);
@@ -147,13 +154,13 @@ static void emit_load_ahead(struct paired_writer *c)
 
 static void emit_load(struct paired_writer *c)
 {
-    item_rows_policies(c->w, c->o);
+    item_rows_policies(c->w, c->o, INDEX_SHARED);
     if (paired_looks_ahead(c->g)) {
         emit_load_ahead(c);
         return;
     }
     line(c->o, "auto load = [&](int64_t turn%s) {", c->g->owner == INDEX_ITEM ? "" : ", int place");
-    begin_items(c);
+    begin_items(c, copies_owned(c));
     emit_copies(c, false);
     emit_owned_copies(c, "run");
     end_items(c);
@@ -273,14 +280,26 @@ static void emit_set(struct paired_writer *c)
     line(c->o, "}");
 }
 
+/* Do results leave to rows that the item tells? */
+static bool puts_items(const struct paired_writer *c)
+{
+    bool any = false;
+    for (int o = 0; o < c->w->demand->outputs; o++)
+        any |= !paired_owns(c->g, o) && demand_operand(c->w->demand, o)->index != INDEX_SHARED;
+    return any;
+}
+
 /* Results on their way from shared memory. */
 static void emit_put(struct paired_writer *c)
 {
     struct source *w = c->w;
     if (!c->g->out.fields && !c->g->nodes.fields)
         return;
+    bool run = false;
+    for (int o = 0; o < w->demand->outputs; o++)
+        run |= paired_owns(c->g, o);
     line(c->o, "{");
-    begin_items(c);
+    begin_items(c, run);
     for (int o = 0; o < w->demand->outputs; o++) {
         const struct operand *q = demand_operand(w->demand, o);
         if (paired_owns(c->g, o)) {
@@ -303,7 +322,8 @@ static void emit_turn(struct paired_writer *c)
     const struct paired *g = c->g;
     const bool ahead = paired_looks_ahead(g);
     if (ahead) {
-        line(c->o, "const int64_t e = item;");
+        if (puts_items(c))
+            line(c->o, "const int64_t e = item;");
         line(c->o, "const cgtp_run run = run_loaded;");
     }
     line(c->o, "cgtp_copies_wait<0>();");

@@ -119,7 +119,7 @@ static void emit_load(struct staged_writer *c, const struct staged_part *part)
 
 static void emit_loads(struct staged_writer *c)
 {
-    item_rows_policies(c->w, c->o);
+    item_rows_policies(c->w, c->o, INDEX_SHARED);
     for (int i = 0; i < c->g->parts; i++)
         emit_load(c, &c->g->part[i]);
 }
@@ -267,13 +267,13 @@ static void emit_others(struct staged_writer *c)
             text_printf(&list, "%s, ", staged_input(c, i));
     for (int o = 0; o < w->demand->outputs; o++) {
         const bool by_warps = staged_by_warps(c->g, o);
-        text_printf(&list, "%s%s, ", by_warps ? staged_rows_of(c, o) : staged_output(c, o),
+        text_printf(&list, "%s%s%s", o ? ", " : "", by_warps ? staged_rows_of(c, o) : staged_output(c, o),
                     !by_warps ? ""
                     : divide  ? "[warp]"
                               : "[0]");
     }
-    text_printf(&list, "%s%s", c->g->scratch ? "own.out.scratch" : "NULL",
-                c->g->scratch && divide ? "[warp]" : "");
+    if (c->g->scratch)
+        text_printf(&list, ", own.out.scratch%s", divide ? "[warp]" : "");
     if (c->g->whole.pieces)
         line(c->o, "cgtp_sync_group<%d>();", c->g->warps);
     if (c->g->warps > 1 && !divide)

@@ -152,10 +152,10 @@ static void emit_zeros(struct tiled_writer *c, bool stream)
 /* ---- a tile ---- */
 
 /* Names what an operand's elements of the lane's item begin at: those of the stream, of a part (or all
- * others). */
+ * others). Of a part without paths, inputs are not read. */
 static void name_rows(struct tiled_writer *c, bool stream)
 {
-    for (int i = 0; i < inputs_of(c); i++) {
+    for (int i = 0; i < inputs_of(c) && (!stream || c->part->groups); i++) {
         const struct operand *q = source_input(c->w, i);
         if (!demand_reads(c->w->demand, i) || tiled_streams(c->g, q) != stream)
             continue;
@@ -187,7 +187,7 @@ static void enter_piece(struct tiled_writer *c)
 {
     const struct tiled *g = c->g;
     line(c->o, "{");
-    if (g->stage.bytes)
+    if (g->stage.bytes && (c->part->groups || any_in_place(g)))
         line(c->o, "%s%s &at = own.ring[%s];", any_in_place(g) ? "" : "const ", g->stage.name,
              g->stages > 1 ? "slot" : "0");
     name_rows(c, true);
