@@ -70,6 +70,11 @@ const char *source_item(const struct source *s)
     return s->orders ? "l.graph.order[e]" : "l.graph.item(e)";
 }
 
+const char *source_items(const struct source *s)
+{
+    return s->graph ? "l.graph.items" : "l.items";
+}
+
 const struct operand *source_input(const struct source *s, int input)
 {
     return kernel_input(s->demand->kernel, input);

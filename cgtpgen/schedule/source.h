@@ -61,6 +61,10 @@ void source_segment(struct text *, const struct operand_block *, int64_t offset)
 /* The row of edge or item e in arrays of items, as a C expression in device code. */
 const char *source_item(const struct source *);
 
+/* The number of items, in a kernel, as a C expression: of the graph where the product takes one, whether or
+ * not the kernel looks at its nodes. */
+const char *source_items(const struct source *);
+
 /* The operand of an input of the kernel. */
 const struct operand *source_input(const struct source *, int input);
 

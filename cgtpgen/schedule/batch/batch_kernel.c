@@ -64,7 +64,7 @@ static void emit_phase(struct batch_writer *c, int number)
     line(o, "/* the channel block that is worked on; that is loaded */");
     line(o, "cgtp_channel_blocks<%s, %d, %d> now(own.rows, %d), ahead = now;", g->rows.name, g->buffers,
          g->channel_blocks, g->warps);
-    line(o, "const int turns = now.left(l.items) * %d;", c->phase->sets);
+    line(o, "const int turns = now.left(%s) * %d;", source_items(c->w), c->phase->sets);
     line(o, "cgtp_ring<%s, %d> ring(own.ring);", g->stage.name, g->stages);
     batch_loads(c);
     if (c->phase->sets > 1)
@@ -148,7 +148,8 @@ void batch_launch(struct source *w, const struct schedule *schedule)
             clear_rows(&c, w, demand_operand(w->demand, o));
     clear_launch(&c, w);
     source_step(w, arena_printf(w->arena,
-                                "cgtp_launch_early(code::%s, cgtp_batch_grid(items, %d, %d), %d, "
+                                "cgtp_launch_early(code::%s, cgtp_batch_grid(%s, %d, %d), %d, "
                                 "sizeof(code::%s), stream, l)",
-                                g->name, g->warps, g->blocks, g->warps * BATCH_LANES, g->block->name));
+                                g->name, source_rows(w->plan, INDEX_ITEM), g->warps, g->blocks,
+                                g->warps * BATCH_LANES, g->block->name));
 }

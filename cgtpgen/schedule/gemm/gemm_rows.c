@@ -529,6 +529,7 @@ static void emit_tile(struct gemm_writer *c)
 
 static void emit_head(struct gemm_writer *c)
 {
+    const char *items = source_items(c->w);
     const struct gemm_rows *r = c->r;
     struct out *o = c->o;
     const int threads = r->teams * r->members * 32;
@@ -556,11 +557,11 @@ static void emit_head(struct gemm_writer *c)
     line(o, "%s &block = *(%s *)shared;", r->block.name, r->block.name);
     line(o, "%s &own = block.team[team];", r->team.name);
     line(o, "const cgtp_policy once = cgtp_policy_stream();");
-    line(o, "const int64_t tiles = (l.items + %d) / %d, step = (int64_t)cgtp_blocks() * %d;", GEMM_ITEMS - 1,
-         GEMM_ITEMS, r->teams);
+    line(o, "const int64_t tiles = (%s + %d) / %d, step = (int64_t)cgtp_blocks() * %d;", items,
+         GEMM_ITEMS - 1, GEMM_ITEMS, r->teams);
     line(o, "int64_t tile = (int64_t)team * cgtp_blocks() + cgtp_block(), next;");
     line(o, "auto count_of = [&](int64_t i) {");
-    line(o, "return l.items - i * %d < %d ? (int)(l.items - i * %d) : %d;", GEMM_ITEMS, GEMM_ITEMS,
+    line(o, "return %s - i * %d < %d ? (int)(%s - i * %d) : %d;", items, GEMM_ITEMS, GEMM_ITEMS, items,
          GEMM_ITEMS, GEMM_ITEMS);
     line(o, "};");
     if (r->stages > 1)

@@ -242,6 +242,7 @@ static bool has_below(const struct gemm_writer *c)
 
 void gemm_sums_kernel(struct gemm_writer *c)
 {
+    const char *items = source_items(c->w);
     const struct gemm *g = c->g;
     struct arena *a = c->w->arena;
     struct out *o = c->o;
@@ -260,10 +261,10 @@ void gemm_sums_kernel(struct gemm_writer *c)
          has_below(c) ? arena_printf(a, "cgtp_block() %% %d + %s * %d", g->sets, mine, g->sets)
                       : arena_printf(a, "cgtp_block() %% %d * %d + %s", g->sets, g->warps, mine));
     line(o, "const int64_t own = cgtp_block() / %d, step = cgtp_blocks() / %d;", g->sets, g->sets);
-    line(o, "const int64_t tiles = (l.items + %d) / %d;", g->sum_items - 1, g->sum_items);
+    line(o, "const int64_t tiles = (%s + %d) / %d;", items, g->sum_items - 1, g->sum_items);
     line(o, "const cgtp_policy once = cgtp_policy_stream();");
     line(o, "auto count_of = [&](int64_t i) {");
-    line(o, "return l.items - i * %d < %d ? (int)(l.items - i * %d) : %d;", g->sum_items, g->sum_items,
+    line(o, "return %s - i * %d < %d ? (int)(%s - i * %d) : %d;", items, g->sum_items, g->sum_items, items,
          g->sum_items, g->sum_items);
     line(o, "};");
     gemm_begin_launch(c);

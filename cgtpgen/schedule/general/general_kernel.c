@@ -137,8 +137,7 @@ static bool finishes(const struct source *w)
 static void visit_items(struct source *w)
 {
     emit_owned(w, 4, "warp", DECLARE | BEGIN);
-    text_printf(w->out, "    for (int64_t e = warp; e < %s; e += CGTP_GENERAL_WARPS) {\n",
-                w->graph ? "l.graph.items" : "l.items");
+    text_printf(w->out, "    for (int64_t e = warp; e < %s; e += CGTP_GENERAL_WARPS) {\n", source_items(w));
     emit_visit(w, 8);
     text_printf(w->out, "    }\n");
 }

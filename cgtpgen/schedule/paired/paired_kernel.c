@@ -374,7 +374,7 @@ static void emit_begin(struct paired_writer *c)
         line(o, "const int at = thread;");
     }
     line(o, "%s &own = block.team[team];", g->team.name);
-    line(o, "const int64_t items = %s;", c->w->graph ? "l.graph.items" : "l.items");
+    line(o, "const int64_t items = %s;", source_items(c->w));
     if (g->owner != INDEX_ITEM)
         line(o, "const int64_t turns = ((items + chunk - 1) / chunk + %d) / %d;", g->items - 1, g->items);
     else if (g->items > 1)

@@ -12,11 +12,6 @@ static int threads_of(const struct staged *g)
     return g->warps * STAGED_LANES;
 }
 
-static const char *items_of(const struct staged_writer *c)
-{
-    return c->w->graph ? "l.graph.items" : "l.items";
-}
-
 /* Part of the name of what copies the part. */
 static const char *part_number(const struct staged_writer *c, int part)
 {
@@ -151,7 +146,8 @@ enum start { START_FIRST, START_SAME, START_AHEAD }; /* before the loop; in the 
 /* Is there an item so many after this one? */
 static const char *is_there(const struct staged_writer *c, int items)
 {
-    return has_owner(c) ? "there" : arena_printf(c->w->arena, "%s < %s", items_after(c, items), items_of(c));
+    return has_owner(c) ? "there"
+                        : arena_printf(c->w->arena, "%s < %s", items_after(c, items), source_items(c->w));
 }
 
 /* Starts them, into the stage `to`. */
@@ -524,7 +520,7 @@ static void emit_kernel(struct staged_writer *c)
     if (has_owner(c))
         line(o, "while (here.position < items) {");
     else
-        line(o, "for (; e < %s; e += step) {", items_of(c));
+        line(o, "for (; e < %s; e += step) {", source_items(c->w));
     emit_item(c);
     line(o, "}");
     if (g->sums.bytes)

@@ -290,6 +290,7 @@ static void emit_tile(struct tiled_writer *c)
 
 static void emit_kernel(struct tiled_writer *c)
 {
+    const char *items = source_items(c->w);
     const struct tiled *g = c->g;
     struct out *o = c->o;
     line(o,
@@ -306,11 +307,11 @@ static void emit_kernel(struct tiled_writer *c)
     if (g->stage.bytes) /* lines that parts share are read by each of them */
         line(o, "const cgtp_policy keep = cgtp_policy_keep();");
     line(o, "const cgtp_policy once = cgtp_policy_stream();");
-    line(o, "const int64_t tiles = (l.items + %d) / %d, step = (int64_t)cgtp_blocks() * %d;", TILED_LANES - 1,
-         TILED_LANES, g->warps);
+    line(o, "const int64_t tiles = (%s + %d) / %d, step = (int64_t)cgtp_blocks() * %d;", items,
+         TILED_LANES - 1, TILED_LANES, g->warps);
     line(o, "int64_t tile = (int64_t)warp * cgtp_blocks() + cgtp_block();");
     line(o, "auto count_of = [&](int64_t i) {");
-    line(o, "return l.items - i * %d < %d ? (int)(l.items - i * %d) : %d;", TILED_LANES, TILED_LANES,
+    line(o, "return %s - i * %d < %d ? (int)(%s - i * %d) : %d;", items, TILED_LANES, TILED_LANES, items,
          TILED_LANES, TILED_LANES);
     line(o, "};");
     if (g->stages > 1 && g->stage.bytes)
