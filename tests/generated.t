@@ -64,15 +64,20 @@ with tempfile.TemporaryDirectory() as folder:
     for backend in 'c', 'cuda':
         specs = [*glob.glob('specs/*.yaml'), *glob.glob('tests/simt/specs/*.yaml')]
         made = run(GENERATOR, f'--backend={backend}', '-o', f'{folder}/{backend}', *specs)
-        wide, bare = [], []
+        wide, bare, idle = [], [], []
         for name in sorted(glob.glob(f'{folder}/{backend}/*')):
             with open(name) as file:
                 text = ' '.join(file.read().replace('\n * ', ' ').split())
                 bare += [f'{name}: {comment}' for comment in re.findall(r'/\*(?:(?!\*/).)*dynamic shared memory.*?\*/', text)
                          if not re.search('No wait lasts for ever|waits for nothing but its own copies', comment)]
+                if backend == 'cuda':
+                    code = re.sub(r'/\*.*?\*/', '', text)
+                    idle += [f'{name}: {found}' for found in
+                             re.findall(r'.{0,40} [*/%] 1(?![\w.]).{0,9}|.{0,40}\[0 \+ (?!\().{0,9}', code)]
                 file.seek(0)
                 wide += [f'{name}: {line.rstrip()}' for line in file if len(line.rstrip()) > COLUMNS]
         ok(made.returncode == 0 and not wide, f'{len(specs)} products, {backend}: at most {COLUMNS} columns', *wide[:10])
+        ok(not idle, f'{backend}: no operation without effect: times, by or modulo one, plus zero', *idle[:10])
         ok(not bare, f'{backend}: kernels say why no wait of theirs can block', *bare[:10])
     made = run(GENERATOR, '--backend=cuda', '-o', folder, f'specs/{LONGEST}.yaml')
     length = sum(os.path.getsize(f'{folder}/{name}') for name in os.listdir(folder) if name.endswith('.cu'))

@@ -1,4 +1,5 @@
 /* gather.c - see gather.h. */
+#include "schedule/path.h"
 #include "schedule/gather.h"
 
 #include "schedule/index_words.h"
@@ -46,11 +47,16 @@ void gather_begin(struct source *w, struct out *o, const struct form_output *f, 
     line(o, "{");
     if (blocks == 1) {
         line(o, "const int64_t node = cgtp_block();");
-        line(o, "const int at = cgtp_thread() * %d;", per);
+        line(o, "const int at = %s;", scaled(w->arena, "cgtp_thread()", per));
     } else {
         line(o, "const int64_t node = cgtp_block() / %lld;", blocks);
-        line(o, "const int at = ((int)(cgtp_block() %% %lld) * %d + cgtp_thread()) * %d;", blocks, THREADS,
-             per);
+        line(o, "const int at = %s;",
+             scaled(w->arena,
+                    arena_printf(w->arena,
+                                 per == 1 ? "(int)(cgtp_block() %% %lld) * %d + cgtp_thread()"
+                                          : "((int)(cgtp_block() %% %lld) * %d + cgtp_thread())",
+                                 blocks, THREADS),
+                    per));
     }
     line(o, "cgtp_launch_wait();");
     if (chunks % THREADS) {

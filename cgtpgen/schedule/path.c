@@ -32,6 +32,21 @@ bool path_is_pipelined(const struct device *device, const struct spec *spec, con
            spec->index[SLOT_Y] == INDEX_ITEM && spec->index[SLOT_W] == INDEX_ITEM;
 }
 
+const char *scaled(struct arena *a, const char *value, int64_t by)
+{
+    return by == 1 ? value : arena_printf(a, "%s * %lld", value, (long long)by);
+}
+
+const char *divided(struct arena *a, const char *value, int64_t by)
+{
+    return by == 1 ? value : arena_printf(a, "%s / %lld", value, (long long)by);
+}
+
+const char *modulo(struct arena *a, const char *value, int64_t by)
+{
+    return by == 1 ? "0" : arena_printf(a, "%s %% %lld", value, (long long)by);
+}
+
 const char *plus_offset(struct arena *a, const char *name, int64_t offset)
 {
     return offset ? arena_printf(a, "%s + %lld", name, (long long)offset) : name;

@@ -30,6 +30,11 @@ bool path_is_pipelined(const struct device *, const struct spec *, const struct 
 /* name + offset, or name alone. */
 const char *plus_offset(struct arena *, const char *name, int64_t offset);
 
+/* "u * 3", "warp / 3", "warp % 3": what does nothing where the number is one is not written. */
+const char *scaled(struct arena *, const char *value, int64_t by);
+const char *divided(struct arena *, const char *value, int64_t by);
+const char *modulo(struct arena *, const char *value, int64_t by);
+
 /* Writes `function(a, b, c);`, breaking lines between arguments. */
 void emit_call(struct text *, int indent, const char *function, int n, const char *const *argument);
 

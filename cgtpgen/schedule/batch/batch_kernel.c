@@ -64,7 +64,8 @@ static void emit_phase(struct batch_writer *c, int number)
     line(o, "/* the channel block that is worked on; that is loaded */");
     line(o, "cgtp_channel_blocks<%s, %d, %d> now(own.rows, %d), ahead = now;", g->rows.name, g->buffers,
          g->channel_blocks, g->warps);
-    line(o, "const int turns = now.left(%s) * %d;", source_items(c->w), c->phase->sets);
+    line(o, "const int turns = %s;",
+         scaled(c->w->arena, arena_printf(c->w->arena, "now.left(%s)", source_items(c->w)), c->phase->sets));
     line(o, "cgtp_ring<%s, %d> ring(own.ring);", g->stage.name, g->stages);
     batch_loads(c);
     if (c->phase->sets > 1)

@@ -1,5 +1,6 @@
 /* batch_set.c - the pipelined batch: the work of a path set. */
 #include "schedule/batch/batch_emit.h"
+#include "schedule/path.h"
 
 /* Is the set's path number i the first, or the last, into its segment of z? */
 static bool at_end_of_z(const struct batch_writer *c, int i, int step)
@@ -134,9 +135,9 @@ void batch_turn(struct batch_writer *c)
     int n = batch_operands(c, SLOT_W, true, number);
     for (int i = 0; i < n && batch_by_weights(w->arena, w->problem, c->s, &path); i++) {
         const struct operand *o = kernel_output(w->demand->kernel, number[i]);
-        line(c->o, "%s *const %sout = l.%s + now.item * %s + now.block * %d + lane * %d;",
-             source_held(w->plan, o), o->symbol, o->array, source_stride(w, o), BATCH_LANES * c->g->channels,
-             c->g->channels);
+        line(c->o, "%s *const %sout = l.%s + now.item * %s + now.block * %d + %s;", source_held(w->plan, o),
+             o->symbol, o->array, source_stride(w, o), BATCH_LANES * c->g->channels,
+             scaled(w->arena, "lane", c->g->channels));
     }
     for (int i = 0; i < c->s->paths; i++) {
         const struct path *p = &w->problem->path[c->s->path[i]];

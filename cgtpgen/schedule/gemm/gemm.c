@@ -148,8 +148,8 @@ static void launch(struct source *w, const struct schedule *s)
     const char *parts = arena_printf(w->arena, "cgtp_gemm_parts(%s, %d, %s, %d, %d)", items, g->sum_items,
                                      beside_of(w, g, GEMM_KINDS), g->fit, g->sets);
     source_step(w, arena_printf(w->arena,
-                                "cgtp_launch_early(code::%s_sums, %s * %d, %d, sizeof(code::%s), stream, l)",
-                                g->name, parts, g->sets, g->warps * 32, g->sum_block.name));
+                                "cgtp_launch_early(code::%s_sums, %s, %d, sizeof(code::%s), stream, l)",
+                                g->name, scaled(w->arena, parts, g->sets), g->warps * 32, g->sum_block.name));
     for (int o = 0; o < w->demand->outputs; o++)
         if (s->route[o].kind == ROUTE_PARTS)
             parts_launch(w, demand_operand(w->demand, o), parts);

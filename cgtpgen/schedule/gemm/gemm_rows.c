@@ -59,8 +59,9 @@ static void take_pair(const struct gemm_path *q, const char *name, const struct 
     const struct operand_block *b = operand_block_of(x, q->path);
     const char *row = arena_printf(c->w->arena, "rows.%s[%s]", x->symbol, item);
     line(c->o, "real %spair[2][%d];", name, b->components);
-    line(c->o, "cgtp_take_pair<%s, %d, %d>(%spair, %s + (%s) * %d%s);", even(b), (int)b->component,
-         (int)b->channel, name, plus_offset(c->w->arena, row, b->offset), channel, (int)b->channel,
+    line(c->o, "cgtp_take_pair<%s, %d, %d>(%spair, %s + %s%s);", even(b), (int)b->component, (int)b->channel,
+         name, plus_offset(c->w->arena, row, b->offset),
+         b->channel == 1 ? channel : arena_printf(c->w->arena, "(%s) * %d", channel, (int)b->channel),
          all ? "" : arena_printf(c->w->arena, ", %s - (%s)", count, channel));
 }
 
@@ -349,8 +350,9 @@ static void add_channel(const struct gemm_path *q, const struct recipe_output *o
         line(c->o, "if (%s + j < %d)", channel, path_channels_b(q->e));
     line(c->o, "CGTP_UNROLL");
     line(c->o, "for (int k = 0; k < %d; k++)", q->e->matrix->depth);
-    line(c->o, "(%s)[(%s + j) * %d + k * %d] += %su[k];", own_row(q, o, "cgtp_gemm_row(i)"), channel,
-         (int)b->channel, (int)b->component, o->name);
+    line(c->o, "(%s)[%s + %s] += %su[k];", own_row(q, o, "cgtp_gemm_row(i)"),
+         scaled(q->c->w->arena, arena_printf(q->c->w->arena, "(%s + j)", channel), b->channel),
+         scaled(q->c->w->arena, "k", b->component), o->name);
 }
 
 /* What comes of P, for each of the lane's items and channels: two channels i of one item. */
@@ -557,8 +559,8 @@ static void emit_head(struct gemm_writer *c)
     line(o, "%s &block = *(%s *)shared;", r->block.name, r->block.name);
     line(o, "%s &own = block.team[team];", r->team.name);
     line(o, "const cgtp_policy once = cgtp_policy_stream();");
-    line(o, "const int64_t tiles = (%s + %d) / %d, step = (int64_t)cgtp_blocks() * %d;", items,
-         GEMM_ITEMS - 1, GEMM_ITEMS, r->teams);
+    line(o, "const int64_t tiles = (%s + %d) / %d, step = %s;", items, GEMM_ITEMS - 1, GEMM_ITEMS,
+         scaled(c->w->arena, "(int64_t)cgtp_blocks()", r->teams));
     line(o, "int64_t tile = (int64_t)team * cgtp_blocks() + cgtp_block(), next;");
     line(o, "auto count_of = [&](int64_t i) {");
     line(o, "return %s - i * %d < %d ? (int)(%s - i * %d) : %d;", items, GEMM_ITEMS, GEMM_ITEMS, items,

@@ -7,10 +7,12 @@ static void emit_part(const struct gemm_path *q, const struct gemm_sum *s)
 {
     struct out *o = q->c->o;
     const int y = path_channels_a(q->e);
-    line(o, "const int number = part - %d, chunk = number %% %d, u = number / %d * %d;", s->first, s->chunks,
-         s->chunks * y, s->rows * GEMM_ITEMS);
+    struct arena *a = q->c->w->arena;
+    line(o, "const int number = %s, chunk = %s, u = %s * %d;",
+         s->first ? arena_printf(a, "part - %d", s->first) : "part", modulo(a, "number", s->chunks),
+         divided(a, "number", s->chunks * y), s->rows * GEMM_ITEMS);
     if (y > 1)
-        line(o, "const int a = number / %d %% %d;", s->chunks, y);
+        line(o, "const int a = %s;", modulo(a, divided(a, "number", s->chunks), y));
 }
 
 /* Declares and reads the inputs that the recipe reads of channels, for `item` and `channel`; all: there is
@@ -25,8 +27,9 @@ static void take_channel(const struct gemm_path *q, const struct recipe *r, cons
         const struct operand_block *b = operand_block_of(x, q->path);
         const char *row = arena_printf(q->c->w->arena, "rows.%s[%s]", x->symbol, item);
         line(q->c->o, "real %su[%d];", r->input[i].name, b->components);
-        line(q->c->o, "cgtp_take<%d>(%su, %s + (%s) * %d%s);", (int)b->component, r->input[i].name,
-             plus_offset(q->c->w->arena, row, b->offset), channel, (int)b->channel,
+        line(q->c->o, "cgtp_take<%d>(%su, %s + %s%s);", (int)b->component, r->input[i].name,
+             plus_offset(q->c->w->arena, row, b->offset),
+             b->channel == 1 ? channel : arena_printf(q->c->w->arena, "(%s) * %d", channel, (int)b->channel),
              all ? "" : arena_printf(q->c->w->arena, ", %s < %d", channel, path_channels_b(q->e)));
     }
 }
@@ -147,12 +150,13 @@ static void emit_put(struct gemm_writer *c, const struct gemm_sum *s)
             continue;
         }
         line(c->o,
-             "cgtp_put_weights<%lld, %lld, %d>(l.%sparts + own * (int64_t)%lld + %lld + u * %lld%s + "
-             "chunk * %lld, cgtp_gemm_sums<%d>(sums + %d), %d - u, %d - chunk * %d);",
-             row, column, s->rows, w->symbol, source_dim(w), (long long)q.path->weight_offset, row,
+             "cgtp_put_weights<%lld, %lld, %d>(l.%sparts + own * (int64_t)%lld + %lld + %s%s + "
+             "%s, cgtp_gemm_sums<%d>(sums + %d), %d - u, %d - chunk * %d);",
+             row, column, s->rows, w->symbol, source_dim(w), (long long)q.path->weight_offset,
+             scaled(c->w->arena, "u", row),
              path_channels_a(q.e) > 1 ? arena_printf(c->w->arena, " + a * %d", q.path->mul_z) : "",
-             s->tiles * GEMM_BLOCK * column, s->rows * s->tiles, i * s->rows * s->tiles, path_channels_b(q.e),
-             path_channels_g(q.e), s->tiles * GEMM_BLOCK);
+             scaled(c->w->arena, "chunk", s->tiles * GEMM_BLOCK * column), s->rows * s->tiles,
+             i * s->rows * s->tiles, path_channels_b(q.e), path_channels_g(q.e), s->tiles * GEMM_BLOCK);
     }
     line(c->o, "}");
 }
@@ -258,9 +262,11 @@ void gemm_sums_kernel(struct gemm_writer *c)
     line(o, "%s &block = *(%s *)shared;", g->sum_block.name, g->sum_block.name);
     const char *mine = g->turn ? arena_printf(a, "(warp + %d) %% %d", g->turn, g->warps) : "warp";
     line(o, "const int warp = cgtp_uniform(cgtp_warp()), part = %s;",
-         has_below(c) ? arena_printf(a, "cgtp_block() %% %d + %s * %d", g->sets, mine, g->sets)
-                      : arena_printf(a, "cgtp_block() %% %d * %d + %s", g->sets, g->warps, mine));
-    line(o, "const int64_t own = cgtp_block() / %d, step = cgtp_blocks() / %d;", g->sets, g->sets);
+         g->sets == 1   ? mine
+         : has_below(c) ? arena_printf(a, "cgtp_block() %% %d + %s * %d", g->sets, mine, g->sets)
+                        : arena_printf(a, "cgtp_block() %% %d * %d + %s", g->sets, g->warps, mine));
+    line(o, "const int64_t own = %s, step = %s;", divided(a, "cgtp_block()", g->sets),
+         divided(a, "cgtp_blocks()", g->sets));
     line(o, "const int64_t tiles = (%s + %d) / %d;", items, g->sum_items - 1, g->sum_items);
     line(o, "const cgtp_policy once = cgtp_policy_stream();");
     line(o, "auto count_of = [&](int64_t i) {");

@@ -165,7 +165,8 @@ static const char *y_at(const struct nodal_writer *c, const struct nodal_job *jo
     for (int k = 0; k < job->cells; k++)
         offset[k] = nodal_place(q, path_of(c, job, i, k)->y);
     const int channel = nodal_step(b) == 1 ? b->components : 1;
-    return arena_printf(c->w->arena, "%s + u * %d", with_offset(c, row, job->cells, offset), channel);
+    return arena_printf(c->w->arena, "%s + %s", with_offset(c, row, job->cells, offset),
+                        scaled(c->w->arena, "u", channel));
 }
 
 static const char *w_at(const struct nodal_writer *c, const struct nodal_job *job, int i, const char *rows)

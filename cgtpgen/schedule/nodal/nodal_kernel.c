@@ -264,16 +264,16 @@ static void emit_begin(struct nodal_writer *c)
     line(o, "CGTP_SHARED(shared);");
     line(o, "%s &block = *(%s *)shared;", g->block.name, g->block.name);
     line(o, "const int thread = cgtp_thread(), warp = cgtp_uniform(cgtp_warp());");
-    line(o, "const int part = cgtp_block() %% %d;", parts_of(g));
-    line(o, "const int64_t nodes = l.graph.%s, step = cgtp_blocks() / %d;", index_words[g->owner].plural,
-         parts_of(g));
+    line(o, "const int part = %s;", modulo(c->w->arena, "cgtp_block()", parts_of(g)));
+    line(o, "const int64_t nodes = l.graph.%s, step = %s;", index_words[g->owner].plural,
+         divided(c->w->arena, "cgtp_blocks()", parts_of(g)));
     item_rows_policies(c->w, o, g->owner);
     emit_places(c);
     line(o, "cgtp_zero_by<%d>(block, thread);", NODAL_THREADS);
     line(o, "cgtp_sync_block();");
     line(o, "cgtp_launch_wait();");
     emit_weights(c);
-    line(o, "int64_t node = cgtp_block() / %d;", parts_of(g));
+    line(o, "int64_t node = %s;", divided(c->w->arena, "cgtp_block()", parts_of(g)));
     line(o, "cgtp_nodal_tiles<%s, %d, decltype(l.graph)> ahead(l.graph, node, step, nodes);",
          g->owner == INDEX_SENDER ? "true" : "false", g->items);
     line(o, "cgtp_positions next = ahead.positions(node);");
@@ -462,8 +462,8 @@ static void emit_parts(struct nodal_writer *c)
         for (int k = 0; k < c->g->flow_abreast; k++)
             text_printf(&sum, "%sblock.%ssums[%d][i]", k ? " + " : "", q->symbol, k);
         if (q->slot == SLOT_W)
-            line(c->o, "l.%sparts[cgtp_block() / %d * (int64_t)%lld + at] = %s;", q->symbol, parts_of(c->g),
-                 source_dim(q), text_string(&sum));
+            line(c->o, "l.%sparts[%s * (int64_t)%lld + at] = %s;", q->symbol,
+                 divided(c->w->arena, "cgtp_block()", parts_of(c->g)), source_dim(q), text_string(&sum));
     }
     line(c->o, "}");
 }
@@ -522,8 +522,7 @@ void nodal_launch(struct source *w, const struct schedule *schedule)
     const struct nodal *g = schedule->own;
     const char *teams = arena_printf(w->arena, "cgtp_nodal_teams(%s, %d, %d)", source_rows(w->plan, g->owner),
                                      parts_of(g), g->fit);
-    source_step(w, arena_printf(w->arena,
-                                "cgtp_launch_early(code::%s, %s * %d, %d, sizeof(code::%s), stream, l)",
-                                g->name, teams, parts_of(g), NODAL_THREADS, g->block.name));
+    source_step(w, arena_printf(w->arena, "cgtp_launch_early(code::%s, %s, %d, sizeof(code::%s), stream, l)",
+                                g->name, scaled(w->arena, teams, parts_of(g)), NODAL_THREADS, g->block.name));
     item_rows_finish(w, teams, NULL);
 }

@@ -65,7 +65,8 @@ static const char *channel_at(const struct kind_writer *k, const char *row, cons
         b = &q->block[s->part[q->slot][part]];
         offset[i] = b->offset + s->first * b->channel;
     }
-    return arena_printf(arena_of(k), "%s + u * %lld", with_offset(k, row, offset), (long long)b->channel);
+    return arena_printf(arena_of(k), "%s + %s", with_offset(k, row, offset),
+                        scaled(arena_of(k), "u", b->channel));
 }
 
 /* Where the thread's weight of the path is, in the operand's row. */

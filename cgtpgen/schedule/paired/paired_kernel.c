@@ -212,8 +212,8 @@ static void emit_weights(struct paired_writer *c)
         for (int in = 0; in < c->w->form->inputs; in++) {
             const char *name = source_input(c->w, in)->symbol;
             if (paired_keeps(c->g, in))
-                line(c->o, "block.%s[%lld + i] = l.%s[place + u];", name,
-                     (long long)paired_weights_before(c->g, c->g->kind[k].first), name);
+                line(c->o, "block.%s[%s] = l.%s[place + u];", name,
+                     plus_offset(c->w->arena, "i", paired_weights_before(c->g, c->g->kind[k].first)), name);
         }
         end_weights(c);
     }
@@ -245,9 +245,11 @@ static void emit_parts(struct paired_writer *c)
             line(c->o, "real sum = 0;");
             line(c->o, "CGTP_LOOP");
             line(c->o, "for (int k = 0; k < %d; k++)", g->teams * g->items);
-            line(c->o, "sum += block.team[k / %d].sums.%s[%lld + row * %d + k %% %d * %d + u];", g->items,
-                 q->symbol, (long long)paired_sums_before(g, g->kind[k].first), paired_threads(g), g->items,
-                 s->lanes);
+            line(c->o, "sum += block.team[%s].sums.%s[%s%s + u];", divided(c->w->arena, "k", g->items),
+                 q->symbol,
+                 plus_offset(c->w->arena, arena_printf(c->w->arena, "row * %d", paired_threads(g)),
+                             paired_sums_before(g, g->kind[k].first)),
+                 g->items > 1 ? arena_printf(c->w->arena, " + k %% %d * %d", g->items, s->lanes) : "");
             line(c->o, "l.%sparts[cgtp_block() * (int64_t)%lld + place + u] = sum;", q->symbol,
                  source_dim(q));
             end_weights(c);
@@ -376,13 +378,16 @@ static void emit_begin(struct paired_writer *c)
     line(o, "%s &own = block.team[team];", g->team.name);
     line(o, "const int64_t items = %s;", source_items(c->w));
     if (g->owner != INDEX_ITEM)
-        line(o, "const int64_t turns = ((items + chunk - 1) / chunk + %d) / %d;", g->items - 1, g->items);
+        line(o, "const int64_t turns = %s;",
+             g->items == 1 ? "(items + chunk - 1) / chunk"
+                           : arena_printf(c->w->arena, "((items + chunk - 1) / chunk + %d) / %d",
+                                          g->items - 1, g->items));
     else if (g->items > 1)
         line(o, "const int64_t turns = (items + %d) / %d;", g->items - 1, g->items);
     else
         line(o, "const int64_t turns = items;");
-    line(o, "const int64_t step = (int64_t)cgtp_blocks() * %d;", g->teams);
-    line(o, "int64_t turn = (int64_t)cgtp_block() * %d + team;", g->teams);
+    line(o, "const int64_t step = %s;", scaled(c->w->arena, "(int64_t)cgtp_blocks()", g->teams));
+    line(o, "int64_t turn = %s + team;", scaled(c->w->arena, "(int64_t)cgtp_block()", g->teams));
     emit_load(c);
     line(o, "cgtp_launch_wait();");
     if (paired_looks_ahead(g)) {

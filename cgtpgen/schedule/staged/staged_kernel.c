@@ -468,24 +468,25 @@ static void emit_kernel(struct staged_writer *c)
          has_owner(c) ? ", const int chunk" : "");
     line(o, "{");
     line(o, "CGTP_SHARED(shared);");
-    line(o, "const int team = cgtp_uniform(cgtp_warp() / %d), warp = cgtp_warp() %% %d, lane = cgtp_lane();",
-         g->warps, g->warps);
+    line(o, "const int team = cgtp_uniform(%s), warp = %s, lane = cgtp_lane();",
+         divided(c->w->arena, "cgtp_warp()", g->warps), modulo(c->w->arena, "cgtp_warp()", g->warps));
     line(o, "const int thread = warp * CGTP_LANES + lane;");
     line(o, "%s &own = ((%s *)shared)->team[team];", g->team.name, g->block->name);
     if (g->common.bytes)
         line(o, "%s &common = ((%s *)shared)->common;", g->common.name, g->block->name);
     emit_loads(c);
     const char *position = has_owner(c) ? position_type(c) : "int64_t";
-    line(o, "const %s step = (%s)cgtp_blocks() * %d;", position, position, g->teams);
+    line(o, "const %s step = %s;", position,
+         scaled(c->w->arena, arena_printf(c->w->arena, "(%s)cgtp_blocks()", position), g->teams));
     if (has_owner(c)) {
         line(o, "const %s items = (%s)l.graph.items;", position, position);
-        line(o, "cgtp_place<%s> here((%s)cgtp_block() * %d + team, chunk), next_place = here;", position,
-             position, g->teams);
+        line(o, "cgtp_place<%s> here(%s + team, chunk), next_place = here;", position,
+             scaled(c->w->arena, arena_printf(c->w->arena, "(%s)cgtp_block()", position), g->teams));
         line(o, "%s item_after = 0, node_after = 0;", position);
         if (sums_nodes(c))
             line(o, "int last = true; /* of its node's in the chunk is the item */");
     } else
-        line(o, "int64_t e = (int64_t)cgtp_block() * %d + team;", g->teams);
+        line(o, "int64_t e = %s + team;", scaled(c->w->arena, "(int64_t)cgtp_block()", g->teams));
     if (g->stages > 1)
         line(o, "int next = 0;");
     if (staged_in_parts(g))

@@ -1,6 +1,8 @@
 /* staged_path.c - staged items: what a path is in a pass, and where a lane's part of its operands is. */
 #include "schedule/staged/staged_path.h"
 
+#include <string.h>
+
 #include "schedule/code_print.h"
 #include "schedule/path.h"
 
@@ -180,8 +182,8 @@ const char *staged_tensor_from(const struct staged_path *q, int t, int channel)
 
 const char *staged_tensor_at(const struct staged_path *q, int t)
 {
-    return arena_printf(q->c->w->arena, "%s + %s * %d", staged_tensor_from(q, t, 0), staged_row_number(q, 0),
-                        q->d);
+    struct arena *a = q->c->w->arena;
+    return arena_printf(a, "%s + %s", staged_tensor_from(q, t, 0), scaled(a, staged_row_number(q, 0), q->d));
 }
 
 /* The piece's weights in a row or part of one. */
@@ -200,7 +202,8 @@ const char *staged_weight(const struct staged_path *q, const char *row)
     const char *at = arena_printf(c->w->arena, "%lld", (long long)first);
     if (c->alike.first)
         at = staged_either(c, at, first, c->w->problem->path[c->alike.path[q->path->number]].weight_offset);
-    return arena_printf(c->w->arena, "%s[%s + %s]", row, at, staged_row_number(q, 0));
+    return strcmp(at, "0") == 0 ? arena_printf(c->w->arena, "%s[%s]", row, staged_row_number(q, 0))
+                                : arena_printf(c->w->arena, "%s[%s + %s]", row, at, staged_row_number(q, 0));
 }
 
 const char *staged_factor(const struct staged_path *q)
@@ -294,7 +297,7 @@ void staged_close_ys(const struct staged_path *q, bool sums)
         const struct operand_block *b = &y->block[q->path->y];
         const bool each = c->g->shares_code; /* registers have numbers that are known */
         const char *channel =
-            arena_printf(c->w->arena, " + %s * %lld", each ? "k" : "v", (long long)b->channel);
+            arena_printf(c->w->arena, " + %s", scaled(c->w->arena, each ? "k" : "v", b->channel));
         if (each) {
             line(c->o, "CGTP_UNROLL");
             line(c->o, "for (int k = 0; k < %d; k++)", q->rows);
@@ -302,8 +305,9 @@ void staged_close_ys(const struct staged_path *q, bool sums)
         }
         line(c->o, "CGTP_UNROLL");
         line(c->o, "for (int j = 0; j < %d; j++)", 2 * q->path->l2 + 1);
-        line(c->o, "%s[%lld%s + j * %lld] += %sv[j];", y->symbol, (long long)(b->offset - c->g->sums_from),
-             channel, (long long)b->component, y->symbol);
+        line(c->o, "%s[%s%s] += %sv[j];", y->symbol,
+             plus_offset(c->w->arena, scaled(c->w->arena, "j", b->component), b->offset - c->g->sums_from),
+             channel, y->symbol);
     }
     line(c->o, "}");
 }

@@ -133,7 +133,7 @@ static struct row_loop loop_of(const struct staged_path *q)
 static void emit_some(const struct staged_path *q, const struct row_loop *loop, int turns)
 {
     for (int k = 0; k < turns && loop->rotated; k++) {
-        line(q->c->o, "const int c%d = turn * %d;", k, loop->v);
+        line(q->c->o, "const int c%d = %s;", k, scaled(q->c->w->arena, "turn", loop->v));
         line(q->c->o, "turn = turn == %d ? 0 : turn + 1;", loop->turns - 1);
     }
     emit_turns(q, loop, turns);
