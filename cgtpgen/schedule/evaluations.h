@@ -6,7 +6,7 @@
 
 /* of GPUs */
 extern const struct evaluation convolution_evaluation, batch_evaluation, tiled_evaluation, gemm_evaluation,
-    nodal_evaluation, paired_evaluation, staged_evaluation, general_evaluation;
+    nodal_evaluation, lanes_evaluation, paired_evaluation, staged_evaluation, general_evaluation;
 extern const struct evaluation loops_evaluation; /* of the host */
 
 /* Those of a target, in the order in which they are asked; at the end NULL. */

@@ -419,7 +419,7 @@ static bool choose_blocks(struct arena *a, struct nodal *g, const struct schedul
     return false;
 }
 
-static const char *find_routes(struct arena *a, struct schedule *s)
+const char *nodal_routes(struct arena *a, struct schedule *s)
 {
     static const enum route_kind own[] = {ROUTE_ITEM}, node[] = {ROUTE_OWNED_ROW}, parts[] = {ROUTE_PARTS};
     const struct demand *d = s->demand;
@@ -440,13 +440,10 @@ static const char *find_routes(struct arena *a, struct schedule *s)
     return NULL;
 }
 
-const char *nodal_plan(struct arena *a, struct schedule *s)
+struct nodal *nodal_begin(struct arena *a, const struct schedule *s)
 {
     const struct problem *p = s->demand->plan->problem;
     struct nodal *g = NEW(a, struct nodal);
-    const char *why = find_routes(a, s);
-    if (why)
-        return why;
     *g = (struct nodal){.demand = s->demand,
                         .device = s->target->device,
                         .owner = p->spec->index[SLOT_Y],
@@ -457,11 +454,20 @@ const char *nodal_plan(struct arena *a, struct schedule *s)
     find_products(a, g);
     find_cells(a, g);
     find_jobs(a, g);
+    find_bytes(g);
+    return g;
+}
+
+const char *nodal_plan(struct arena *a, struct schedule *s)
+{
+    const char *why = nodal_routes(a, s);
+    if (why)
+        return why;
+    struct nodal *g = nodal_begin(a, s);
     g->making_abreast = abreast_of(g->matrices);
     g->flow_abreast = abreast_of(g->outers);
     find_tasks(a, g);
     find_copies(g);
-    find_bytes(g);
     if (!choose_blocks(a, g, s))
         return "rows and matrices larger than shared memory, or than registers";
     find_work(g, deal_out(g->makings, g->making, g->making_abreast) * g->matrices / g->making_abreast +

@@ -149,6 +149,12 @@ void nodal_layout_name(struct arena *, const struct schedule *);
 const char *nodal_refuses(const struct target *, const struct demand *);
 const char *nodal_refuses_path(const struct target *, const struct demand *, const struct path *);
 
+/* How outputs leave; why they cannot, or NULL. */
+const char *nodal_routes(struct arena *, struct schedule *);
+
+/* The matrices, what is made with them, and their cells: the plan so far. */
+struct nodal *nodal_begin(struct arena *, const struct schedule *);
+
 /* Decides everything; returns why it cannot be after all, or NULL. */
 const char *nodal_plan(struct arena *, struct schedule *);
 
