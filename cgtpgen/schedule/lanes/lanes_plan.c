@@ -183,37 +183,39 @@ static void find_registers(struct lanes *g)
     g->registers = (kept + loaded(g) + (n->products ? most : 0)) * words + OTHER_REGISTERS;
 }
 
+/* Instructions of all warps per item, where a node has so many. */
 static void find_work(struct lanes *g)
 {
     const struct nodal *n = g->nodal;
     const struct demand *d = n->demand;
-    const double turn = 12, copies = 2.5, items = 16, making = 4, flowing = 6;
-    int outputs = 0;
+    const double turn = 12, tile = 250, copies = 2.5, items = 16, making = 4, flowing = 6;
+    double work = turn + tile / g->items + (n->products + n->outers) * g->dx * g->dz + loaded(g);
     for (int o = 0; o < d->outputs; o++)
-        outputs += demand_operand(d, o)->index == INDEX_ITEM;
-    double work = turn + (n->products + n->outers) * g->dx * g->dz + loaded(g);
-    work += outputs * 2.5 * (g->dx > g->dz ? g->dx : g->dz);
+        if (demand_operand(d, o)->index == INDEX_ITEM)
+            work += 2.5 * (demand_operand(d, o)->slot == SLOT_X ? g->dx : g->dz);
     work += (n->matrices * making + n->outers * flowing) * g->dx * g->dz / items;
     g->work = work * n->mul / g->lanes + copies * n->bytes / 16 / NODAL_LANES;
 }
 
-/* As paired items count: instructions of a warp per item, bytes at so many an instruction. */
+/* As paired items count: instructions of a warp per item, bytes at so many an instruction. Measured: warps
+ * that copy and have channels take an eighth longer. */
 static double cost_of(const struct lanes *g)
 {
-    const double bytes_per_instruction = 6, few_warps = 4;
+    const double bytes_per_instruction = 6, few_warps = 4, both = 1.125, few_stages = 1.02;
     const int warps = g->fit * (g->warps + g->copiers);
     const double bytes = g->nodal->bytes / bytes_per_instruction * (1 + 1.0 / warps);
     const double work = g->work * (warps + few_warps) / warps, longer = work > bytes ? work : bytes;
-    return longer + 0.4 * (work + bytes - longer);
+    return (longer + 0.4 * (work + bytes - longer)) * (g->copiers ? 1 : both) *
+           (g->stages < STAGES_BEST ? few_stages : 1);
 }
 
 /* ---- how many ---- */
 
 /* Do tiles fit, of as many items as copiers can divide, with so many stages? */
-static bool choose_items(struct arena *a, struct lanes *g, int stages, int least)
+static bool choose_items(struct arena *a, struct lanes *g, int stages)
 {
     g->stages = stages;
-    for (g->items = ITEMS_MOST; g->items >= least; g->items--) {
+    for (g->items = ITEMS_MOST; g->items > 0; g->items--) {
         if (g->copiers && g->items % g->copiers)
             continue;
         lanes_layout(a, g);
@@ -223,29 +225,39 @@ static bool choose_items(struct arena *a, struct lanes *g, int stages, int least
     return false;
 }
 
-/* Registers of a thread: each of the four schedulers of a multiprocessor has a quarter of the warps, and of
- * the registers. */
+/* Registers of a thread: each scheduler of a multiprocessor has its share of the warps, and of the registers.
+ */
 static int registers_of(const struct lanes *g)
 {
     const int warps = g->fit * (g->warps + g->copiers);
     return device_registers(g->nodal->device, (warps + SCHEDULERS - 1) / SCHEDULERS * SCHEDULERS);
 }
 
-/* Warps that only copy, as many as registers allow; none where that leaves too few. */
+/* The blocks of a multiprocessor, warps that only copy, and stages that cost least. */
 static bool choose(struct arena *a, struct lanes *g, const struct schedule *s)
 {
+    static const int copiers[] = {4, 2, 1, 0};
     const int warps = knob_value(s, KNOB_WARPS), stages = knob_value(s, KNOB_STAGES);
-    find_registers(g);
-    for (g->fit = FIT_MOST; g->fit > 0; g->fit--)
-        for (g->copiers = 4;; g->copiers /= 2) {
-            if ((!warps || warps == g->fit * (g->warps + g->copiers)) && g->registers <= registers_of(g) &&
-                (stages ? choose_items(a, g, stages, 1)
-                        : choose_items(a, g, STAGES_BEST, ITEMS_MOST) || choose_items(a, g, 2, 2)))
-                return true;
-            if (!g->copiers)
-                break;
-        }
-    return false;
+    struct lanes best = *g, next = *g;
+    double least = 0;
+    find_registers(&next);
+    for (next.fit = 1; next.fit <= FIT_MOST; next.fit++)
+        for (int i = 0; i < 4; i++)
+            for (int n = stages ? stages : 2; n <= (stages ? stages : STAGES_BEST); n++) {
+                next.copiers = copiers[i];
+                if ((warps && warps != next.fit * (next.warps + next.copiers)) ||
+                    next.registers > registers_of(&next) || !choose_items(a, &next, n))
+                    continue;
+                find_work(&next);
+                if (least == 0 || cost_of(&next) < least) {
+                    best = next;
+                    least = cost_of(&next);
+                }
+            }
+    *g = best;
+    if (least > 0)
+        lanes_layout(a, g); /* of this struct */
+    return least > 0;
 }
 
 /* The most channels that divide all of them evenly. */
@@ -273,7 +285,6 @@ const char *lanes_plan(struct arena *a, struct schedule *s)
         return "channels that do not fill warps";
     if (!choose(a, g, s))
         return "rows larger than shared memory, or matrices than registers";
-    find_work(g);
     s->own = g;
     s->cost = cost_of(g);
     s->operations.fma = (double)(g->nodal->products + g->nodal->outers) * g->dx * g->dz * g->rows *
