@@ -85,20 +85,25 @@ template <int d, int step> CGTP_DEVICE void cgtp_lanes_leave(real *to, const rea
 
 /* ---- a lane's block of a matrix ---- */
 
-/* A cell, which begins at this row and column. */
+/* A cell, which begins at this row and column: what of it is in the block. */
 template <int row, int column, int rows, int columns, int dx, int dz>
 CGTP_DEVICE void cgtp_lanes_put(real (&matrix)[dx][dz], const real *cell)
 {
     CGTP_UNROLL
-    for (int i = 0; i < rows * columns; i++)
-        matrix[row + i / columns][column + i % columns] = cell[i];
+    for (int i = 0; i < rows * columns; i++) {
+        const int x = row + i / columns, z = column + i % columns;
+        if (x >= 0 && x < dx && z >= 0 && z < dz)
+            matrix[x][z] = cell[i];
+    }
 }
 template <int row, int column, int rows, int columns, int dx, int dz>
 CGTP_DEVICE void cgtp_lanes_take(real *cell, const real (&matrix)[dx][dz])
 {
     CGTP_UNROLL
-    for (int i = 0; i < rows * columns; i++)
-        cell[i] = matrix[row + i / columns][column + i % columns];
+    for (int i = 0; i < rows * columns; i++) {
+        const int x = row + i / columns, z = column + i % columns;
+        cell[i] = x >= 0 && x < dx && z >= 0 && z < dz ? matrix[x][z] : (real)0;
+    }
 }
 
 CGTP_DEVICE void cgtp_lanes_exchange(real &a, real &b, bool turn)

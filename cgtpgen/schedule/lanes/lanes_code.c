@@ -45,6 +45,17 @@ static int side_of(const struct lanes *g, enum slot slot)
     return slot == SLOT_X ? g->dx : g->dz;
 }
 
+/* Of components that lanes have, the warp's first, and how many. */
+static int first_of(const struct lanes_writer *c, int components)
+{
+    return lanes_first(c->g, c->split, components);
+}
+
+static int part_of(const struct lanes_writer *c, int components)
+{
+    return lanes_first(c->g, c->split + 1, components) - first_of(c, components);
+}
+
 static char letter_of(enum slot slot)
 {
     return slot == SLOT_X ? 'x' : 'z';
@@ -103,31 +114,67 @@ static bool is_row(const struct lanes_writer *c, int input)
  * lane, the last in the other, the middle one in the first. */
 static void emit_halves(struct lanes_writer *c, enum slot slot)
 {
-    const int n = side_of(c->g, slot), half = n / 2;
+    const int side = side_of(c->g, slot), first = first_of(c, side), n = part_of(c, side), half = n / 2;
     struct text list = {.arena = c->w->arena};
     for (int k = 0; k < n - half; k++)
         if (k < half)
             text_printf(&list, "%sgroup_%c ? %s : %s", k ? ", " : "", slot == SLOT_X ? 'z' : 'x',
-                        place_of_component(c, slot, n - half + k), place_of_component(c, slot, k));
+                        place_of_component(c, slot, first + n - half + k),
+                        place_of_component(c, slot, first + k));
         else
-            text_printf(&list, "%s%s", k ? ", " : "", place_of_component(c, slot, k));
+            text_printf(&list, "%s%s", k ? ", " : "", place_of_component(c, slot, first + k));
     line(c->o, "const int %c_kept[] = {%s};", letter_of(slot), text_string(&list));
 }
 
-static void emit_places(struct lanes_writer *c)
+/* The components that the warp reads of the slot's rows: of z where sums are made only its part. */
+static int read_first(const struct lanes_writer *c, enum slot slot)
+{
+    return slot == SLOT_G && c->g->nodal->outers && c->g->splits > 1 ? first_of(c, c->g->dz) : 0;
+}
+
+static int read_part(const struct lanes_writer *c, enum slot slot)
+{
+    return slot == SLOT_G && c->g->nodal->outers && c->g->splits > 1 ? part_of(c, c->g->dz)
+                                                                     : side_of(c->g, slot);
+}
+
+/* Of segment i of a group, which begins at a component of all that a lane has, those from `first` on, n of
+ * them; returns how many there are. */
+static int clip(const struct lanes_writer *c, enum slot slot, int i, int before, int first, int n, int *from)
+{
+    const int end = before + components_of(c, slot, i);
+    *from = before > first ? before : first;
+    return (end < first + n ? end : first + n) - *from;
+}
+
+/* Where the lane's channel begins in segments that the warp reads, or writes as a whole. */
+static void emit_segments(struct lanes_writer *c, enum slot slot, int first, int n)
+{
+    for (int i = 0, before = 0; i < segments_of(c->g, slot); i++) {
+        int from;
+        if (clip(c, slot, i, before, first, n, &from) > 0)
+            line(c->o, "const int %c%d = %s;", letter_of(slot), i, place_in_lane(c, slot, i, 0));
+        before += components_of(c, slot, i);
+    }
+}
+
+void lanes_begin_split(struct lanes_writer *c)
 {
     static const enum slot slots[] = {SLOT_X, SLOT_G};
     const struct demand *d = c->w->demand;
     for (int k = 0; k < 2; k++) {
         const enum slot slot = slots[k];
-        bool joins = false, whole = demand_inputs_of(d, slot) > 0;
+        const int side = side_of(c->g, slot);
+        bool joins = false, whole = false;
         for (int o = 0; o < d->outputs; o++) {
             const bool mine = demand_operand(d, o)->slot == slot;
             joins |= mine && lanes_joins(c->g, slot);
             whole |= mine && !lanes_joins(c->g, slot);
         }
-        for (int i = 0; i < segments_of(c->g, slot) && whole; i++)
-            line(c->o, "const int %c%d = %s;", letter_of(slot), i, place_in_lane(c, slot, i, 0));
+        if (demand_inputs_of(d, slot))
+            emit_segments(c, slot, read_first(c, slot), read_part(c, slot));
+        else if (whole)
+            emit_segments(c, slot, first_of(c, side), part_of(c, side));
         if (joins)
             emit_halves(c, slot);
     }
@@ -172,7 +219,12 @@ static void emit_fetch(struct lanes_writer *c)
 void lanes_begin_channels(struct lanes_writer *c)
 {
     const struct lanes *g = c->g;
-    line(c->o, "const int channel = warp * %d + cgtp_lane()%s;", g->lanes,
+    const int warps = g->warps / g->splits;
+    const char *warp = g->splits == 1 ? "warp" : arena_printf(c->w->arena, "(warp %% %d)", warps);
+    if (g->splits > 1)
+        line(c->o, "const int split = warp / %d;", warps);
+    line(c->o, "const int channel = %scgtp_lane()%s;",
+         warps > 1 ? arena_printf(c->w->arena, "%s * %d + ", warp, g->lanes) : "",
          alike_of(g) > 1 ? arena_printf(c->w->arena, " %% %d", g->lanes) : "");
     if (alike_of(g) > 1)
         line(c->o, "const int number = cgtp_lane() / %d;", g->lanes);
@@ -180,7 +232,6 @@ void lanes_begin_channels(struct lanes_writer *c)
         line(c->o, "const int group_x = %s;", divided(c->w->arena, "number", g->columns));
     if (g->columns > 1)
         line(c->o, "const int group_z = %s;", g->rows > 1 ? "number % 2" : "number");
-    emit_places(c);
     emit_y_places(c);
     if (demand_inputs_of(c->w->demand, SLOT_Y))
         emit_fetch(c);
@@ -222,14 +273,23 @@ static int before_segment(const struct lanes_writer *c, enum slot slot, int segm
     return n;
 }
 
-/* Where the cells of a job are in what a lane has of a matrix, as template arguments: the row and the column
- * where they begin, their rows and columns. */
-static const char *cell_arguments(const struct lanes_writer *c, int j)
+/* Where the cells of a job are in an array of components of x and of z from the first ones on, as template
+ * arguments: the row and the column where they begin, their rows and columns. */
+static const char *cell_arguments(const struct lanes_writer *c, int j, int first_x, int first_z)
 {
     const struct nodal_cell *cell = cell_of(c, j, 0);
-    return arena_printf(c->w->arena, "%d, %d, %d, %d", before_segment(c, SLOT_X, cell->x),
-                        before_segment(c, SLOT_G, cell->z), 2 * l_of(c, SLOT_X, cell->x) + 1,
+    return arena_printf(c->w->arena, "%d, %d, %d, %d", before_segment(c, SLOT_X, cell->x) - first_x,
+                        before_segment(c, SLOT_G, cell->z) - first_z, 2 * l_of(c, SLOT_X, cell->x) + 1,
                         2 * l_of(c, SLOT_G, cell->z) + 1);
+}
+
+/* Has the warp some of the job's cells, where it has a part of the slot's components? */
+static bool has_some(const struct lanes_writer *c, int j, enum slot slot)
+{
+    const struct nodal_cell *cell = cell_of(c, j, 0);
+    const int segment = slot == SLOT_X ? cell->x : cell->z, side = side_of(c->g, slot);
+    const int before = before_segment(c, slot, segment), first = first_of(c, side);
+    return before < first + part_of(c, side) && before + 2 * l_of(c, slot, segment) + 1 > first;
 }
 
 static int cell_elements(const struct lanes_writer *c, int j)
@@ -311,14 +371,22 @@ static void emit_path_cell(struct lanes_writer *c, const struct nodal_matrix *m,
 /* The lane's block of a matrix. */
 static void emit_matrix(struct lanes_writer *c, int k)
 {
-    const struct nodal *n = c->g->nodal;
-    line(c->o, "real matrix%d[%d][%d];", k, c->g->dx, c->g->dz);
+    const struct lanes *g = c->g;
+    const struct nodal *n = g->nodal;
+    bool back = false;
+    for (int i = 0; i < n->operands; i++)
+        back |= n->operand[i].matrix == k && n->operand[i].back && lanes_turns(g);
+    line(c->o, "real matrix%d[%d][%d];", k, back ? part_of(c, g->dx) : g->dx,
+         back ? g->dz : part_of(c, g->dz));
     for (int j = 0; j < n->jobs; j++) {
+        if (!has_some(c, j, back ? SLOT_X : SLOT_G))
+            continue;
         begin_cell(c, j);
         line(c->o, "real cell[%d] = {0};", cell_elements(c, j));
         for (int i = 0; i < cell_of(c, j, 0)->paths; i++)
             emit_path_cell(c, &n->matrix[k], j, i);
-        line(c->o, "cgtp_lanes_put<%s>(matrix%d, cell);", cell_arguments(c, j), k);
+        line(c->o, "cgtp_lanes_put<%s>(matrix%d, cell);",
+             cell_arguments(c, j, back ? first_of(c, g->dx) : 0, back ? 0 : first_of(c, g->dz)), k);
         line(c->o, "}");
     }
     for (int i = 0; i < n->operands && lanes_turns(c->g); i++)
@@ -341,7 +409,7 @@ static void emit_path_flow(struct lanes_writer *c, int k, int j, int i)
         const struct operand *q = demand_operand(c->w->demand, share->output);
         if (share->outer == k && q->slot == SLOT_W && p->weighted)
             line(c->o, "%s += cgtp_nodal_dot<%d, %d>(%s, v);",
-                 w_at(c, j, i, arena_printf(c->w->arena, "%ssums", q->symbol)), 2 * p->l2 + 1,
+                 w_at(c, j, i, arena_printf(c->w->arena, "%ssums[%d]", q->symbol, c->split)), 2 * p->l2 + 1,
                  c->g->warps * NODAL_LANES, y_at(c, share->by, y));
         if (share->outer == k && q->slot == SLOT_Y && nodal_takes(n, p, share->by))
             line(c->o, "cgtp_nodal_scale<%d, 1>(%ssum + %d, v, %s);", 2 * p->l2 + 1, q->symbol, y->before,
@@ -369,6 +437,30 @@ static void emit_y_row(struct lanes_writer *c, const struct operand *q)
     }
 }
 
+bool lanes_meets(const struct lanes_writer *c)
+{
+    return c->g->splits > 1 && nodal_has(c->g->nodal, SLOT_Y);
+}
+
+/* What the splits have of a row of y comes together in the first one's lanes. */
+static void emit_meeting(struct lanes_writer *c)
+{
+    const struct lanes *g = c->g;
+    const struct demand *d = c->w->demand;
+    const int threads = g->warps / g->splits * NODAL_LANES;
+    const char *turn = demand_inputs_of(d, SLOT_Y) ? "turn_of_y" : "0";
+    for (int o = 0; o < d->outputs && c->split; o++)
+        if (demand_operand(d, o)->slot == SLOT_Y)
+            line(c->o, "cgtp_lanes_leave<%d, %d>(&block.%ssums[%s][0][thread], %ssum);", g->dy,
+                 g->warps * NODAL_LANES, demand_operand(d, o)->symbol, turn, demand_operand(d, o)->symbol);
+    line(c->o, "cgtp_sync_block();");
+    for (int o = 0; o < d->outputs && !c->split; o++)
+        for (int k = 1; k < g->splits && demand_operand(d, o)->slot == SLOT_Y; k++)
+            line(c->o, "cgtp_nodal_scale<%d, %d>(%ssum, &block.%ssums[%s][0][thread + %d], 1);", g->dy,
+                 g->warps * NODAL_LANES, demand_operand(d, o)->symbol, demand_operand(d, o)->symbol, turn,
+                 k * threads);
+}
+
 static void emit_flow(struct lanes_writer *c)
 {
     const struct nodal *n = c->g->nodal;
@@ -378,21 +470,42 @@ static void emit_flow(struct lanes_writer *c)
             line(c->o, "real %ssum[%d] = {0};", demand_operand(d, o)->symbol, c->g->dy);
     for (int k = 0; k < n->outers; k++)
         for (int j = 0; j < n->jobs; j++) {
-            if (!cell_of(c, j, 0)->paths)
+            if (!cell_of(c, j, 0)->paths || !has_some(c, j, SLOT_G))
                 continue;
             begin_cell(c, j);
             line(c->o, "real cell[%d];", cell_elements(c, j));
-            line(c->o, "cgtp_lanes_take<%s>(cell, outer%d);", cell_arguments(c, j), k);
+            line(c->o, "cgtp_lanes_take<%s>(cell, outer%d);", cell_arguments(c, j, 0, first_of(c, c->g->dz)),
+                 k);
             for (int i = 0; i < cell_of(c, j, 0)->paths; i++)
                 emit_path_flow(c, k, j, i);
             line(c->o, "}");
         }
-    for (int o = 0; o < d->outputs; o++)
+    if (lanes_meets(c))
+        emit_meeting(c);
+    for (int o = 0; o < d->outputs && !c->split; o++)
         if (demand_operand(d, o)->slot == SLOT_Y)
             emit_y_row(c, demand_operand(d, o));
 }
 
 /* ---- an item ---- */
+
+/* Components of a lane's rows, from the first one on: from an array of the tile to registers, or back. */
+static void emit_components(struct lanes_writer *c, const struct operand *q, int first, int n, bool load,
+                            const char *array)
+{
+    for (int i = 0, before = 0; i < segments_of(c->g, q->slot); i++) {
+        const struct operand_block *b = &q->block[segment_of(c->g, q->slot, 0, i)];
+        int from, step = lanes_component_step(c->g, b), some = clip(c, q->slot, i, before, first, n, &from);
+        const char *registers = load ? arena_printf(c->w->arena, "%sof", q->symbol) : "sum";
+        const char *row = arena_printf(c->w->arena, "%srow + %c%d", array, letter_of(q->slot), i);
+        registers = plus_offset(c->w->arena, registers, from - first);
+        row = plus_offset(c->w->arena, row, (from - before) * step);
+        if (some > 0)
+            line(c->o, "cgtp_lanes_%s<%d, %d>(%s, %s);", load ? "load" : "leave", some, step,
+                 load ? registers : row, load ? row : registers);
+        before += b->components;
+    }
+}
 
 static void emit_loads(struct lanes_writer *c)
 {
@@ -400,14 +513,8 @@ static void emit_loads(struct lanes_writer *c)
         const struct operand *q = source_input(c->w, i);
         if (!is_row(c, i))
             continue;
-        line(c->o, "real %sof[%d];", q->symbol, side_of(c->g, q->slot));
-        for (int s = 0, before = 0; s < segments_of(c->g, q->slot); s++) {
-            const struct operand_block *b = &q->block[segment_of(c->g, q->slot, 0, s)];
-            line(c->o, "cgtp_lanes_load<%d, %d>(%sof%s, rows.%s[i] + %c%d);", b->components,
-                 lanes_component_step(c->g, b), q->symbol,
-                 before ? arena_printf(c->w->arena, " + %d", before) : "", q->symbol, letter_of(q->slot), s);
-            before += b->components;
-        }
+        line(c->o, "real %sof[%d];", q->symbol, read_part(c, q->slot));
+        emit_components(c, q, read_first(c, q->slot), read_part(c, q->slot), true, q->symbol);
     }
 }
 
@@ -416,42 +523,43 @@ static void emit_output(struct lanes_writer *c, int o)
     const struct lanes *g = c->g;
     const struct nodal *n = g->nodal;
     const struct operand *q = demand_operand(c->w->demand, o);
-    const int in = g->in_place_of[o];
+    const int in = g->in_place_of[o], side = side_of(g, q->slot);
     const char *to = in < 0 ? q->symbol : source_input(c->w, in)->symbol;
     line(c->o, "{");
-    line(c->o, "real sum[%d] = {0};", side_of(g, q->slot));
+    line(c->o, "real sum[%d] = {0};", part_of(c, side));
     for (int i = 0; i < n->products; i++) {
         const struct nodal_operand *m = &n->operand[n->product[i].operand];
-        if (n->product[i].output != o)
-            continue;
-        line(c->o, "cgtp_lanes_multiply%s(sum, %sof, matrix%d);", m->back ? "_back" : "",
-             source_input(c->w, n->product[i].from)->symbol, m->matrix);
+        if (n->product[i].output == o)
+            line(c->o, "cgtp_lanes_multiply%s(sum, %sof, matrix%d);", m->back ? "_back" : "",
+                 source_input(c->w, n->product[i].from)->symbol, m->matrix);
     }
     if (lanes_joins(g, q->slot)) {
         const char other = q->slot == SLOT_X ? 'z' : 'x';
         line(c->o, "cgtp_lanes_join<%s, %d>(sum, group_%c);", lanes_turns(g) ? "true" : "false",
              q->slot == SLOT_X ? g->lanes : g->lanes * g->columns, other);
-        line(c->o, "cgtp_lanes_keep(rows.%s[i], sum, %c_kept, group_%c);", to, letter_of(q->slot), other);
+        line(c->o, "cgtp_lanes_keep(%srow, sum, %c_kept, group_%c);", to, letter_of(q->slot), other);
     } else
-        for (int s = 0, before = 0; s < segments_of(g, q->slot); s++) {
-            const struct operand_block *b = &q->block[segment_of(g, q->slot, 0, s)];
-            line(c->o, "cgtp_lanes_leave<%d, %d>(rows.%s[i] + %c%d, sum%s);", b->components,
-                 lanes_component_step(g, b), to, letter_of(q->slot), s,
-                 before ? arena_printf(c->w->arena, " + %d", before) : "");
-            before += b->components;
-        }
+        emit_components(c, q, first_of(c, side), part_of(c, side), false, to);
     line(c->o, "}");
 }
 
 static void emit_items(struct lanes_writer *c)
 {
     const struct lanes *g = c->g;
+    struct text next = {.arena = c->w->arena};
     line(c->o, "auto &rows = block.stage[turn %% %d];", g->stages);
+    for (int i = 0; i < g->stage.fields; i++) {
+        const struct layout_field *f = &g->stage.field[i];
+        if (f->count[1] == 0)
+            continue;
+        line(c->o, "real *%srow = rows.%s[0];", f->name, f->name);
+        text_printf(&next, ", %srow += %d", f->name, f->count[1]);
+    }
     line(c->o, "const int n = items - at < %d ? items - at : %d;", g->items, g->items);
     line(c->o, "CGTP_LOOP");
-    line(c->o, "for (int i = 0; i < n; i++) {");
+    line(c->o, "for (int i = 0; i < n; i++%s) {", text_string(&next));
     emit_loads(c);
-    if (alike_of(g) > 1 && g->nodal->products)
+    if (alike_of(g) > 1 && g->nodal->products && g->splits == 1)
         line(c->o, "cgtp_sync_warp();");
     for (int k = 0; k < g->nodal->outers; k++)
         line(c->o, "cgtp_lanes_outer(outer%d, %sof, %sof);", k,
@@ -482,7 +590,7 @@ void lanes_node(struct lanes_writer *c)
     for (int k = 0; k < g->nodal->matrices; k++)
         emit_matrix(c, k);
     for (int k = 0; k < g->nodal->outers; k++)
-        line(c->o, "real outer%d[%d][%d] = {};", k, g->dx, g->dz);
+        line(c->o, "real outer%d[%d][%d] = {};", k, g->dx, part_of(c, g->dz));
     line(c->o, "CGTP_LOOP");
     line(c->o, "for (int at = 0; at < items; at += %d, turn++) {", g->items);
     if (g->copiers)

@@ -12,14 +12,19 @@ struct lanes_writer {
     struct source *w;
     struct out *o;
     const struct lanes *g;
+    int split; /* which is being written */
 };
 
 /* Parts that a node's channels have, a block each. */
 int lanes_parts(const struct lanes *);
 
-/* What warps with channels do: before the first node; for each of its nodes. */
+/* What warps with channels do: before the first node, all, and those of the split; for each of its nodes. */
 void lanes_begin_channels(struct lanes_writer *);
+void lanes_begin_split(struct lanes_writer *);
 void lanes_node(struct lanes_writer *);
+
+/* Do all warps meet after a node, where sums of several become rows of y? */
+bool lanes_meets(const struct lanes_writer *);
 
 /* A turn of those that copy: the tile is there, the rows of the one before leave, others are asked for. */
 void lanes_turn(struct lanes_writer *);

@@ -159,9 +159,12 @@ static void emit_parts(struct lanes_writer *c)
     line(c->o, "continue;");
     for (int o = 0; o < c->w->demand->outputs; o++) {
         const struct operand *q = demand_operand(c->w->demand, o);
+        struct text sum = {.arena = c->w->arena};
+        for (int k = 0; k < c->g->splits; k++)
+            text_printf(&sum, "%sblock.%ssums[%d][i]", k ? " + " : "", q->symbol, k);
         if (q->slot == SLOT_W)
-            line(c->o, "l.%sparts[%s * (int64_t)%lld + at] = block.%ssums[i];", q->symbol,
-                 divided(c->w->arena, "cgtp_block()", lanes_parts(c->g)), source_dim(q), q->symbol);
+            line(c->o, "l.%sparts[%s * (int64_t)%lld + at] = %s;", q->symbol,
+                 divided(c->w->arena, "cgtp_block()", lanes_parts(c->g)), source_dim(q), text_string(&sum));
     }
     line(c->o, "}");
 }
@@ -297,6 +300,8 @@ static void emit_copiers(struct lanes_writer *c)
     line(c->o, "for (int64_t at = of.first; at < of.end; at += %d, turn++) {", c->g->items);
     lanes_turn(c);
     line(c->o, "}");
+    if (lanes_meets(c))
+        line(c->o, "cgtp_sync_block();");
     line(c->o, "}");
     emit_end_copies(c);
 }
@@ -304,17 +309,25 @@ static void emit_copiers(struct lanes_writer *c)
 /* Warps with channels, of which each copies rows if no others do. */
 static void emit_channels(struct lanes_writer *c)
 {
-    if (!c->g->copiers)
+    const struct lanes *g = c->g;
+    if (!g->copiers)
         emit_begin_copies(c);
     lanes_begin_channels(c);
-    line(c->o, "CGTP_LOOP");
-    if (demand_inputs_of(c->w->demand, SLOT_Y))
-        line(c->o, "for (int turn_of_y = 0; node < nodes; node += step, turn_of_y ^= 1) {");
-    else
-        line(c->o, "for (; node < nodes; node += step) {");
-    lanes_node(c);
-    line(c->o, "}");
-    if (c->g->copiers)
+    for (c->split = 0; c->split < g->splits; c->split++) {
+        if (g->splits > 1)
+            line(c->o, "%sif (split == %d) {", c->split ? "} else " : "", c->split);
+        lanes_begin_split(c);
+        line(c->o, "CGTP_LOOP");
+        if (demand_inputs_of(c->w->demand, SLOT_Y))
+            line(c->o, "for (int turn_of_y = 0; node < nodes; node += step, turn_of_y ^= 1) {");
+        else
+            line(c->o, "for (; node < nodes; node += step) {");
+        lanes_node(c);
+        line(c->o, "}");
+    }
+    if (g->splits > 1)
+        line(c->o, "}");
+    if (g->copiers)
         line(c->o, "cgtp_sync_block();");
     else
         emit_end_copies(c);

@@ -74,7 +74,8 @@ static void add_rows(struct arena *a, struct lanes *g, const struct operand *q)
     layout_repeat(&g->stage, g->items);
 }
 
-/* The rows of a tile: inputs, and outputs that cannot take the place of one. */
+/* The rows of a tile: inputs, and outputs that cannot take the place of one, as where other warps read it,
+ * too. */
 static void lay_out_rows(struct arena *a, struct lanes *g)
 {
     const struct demand *d = g->nodal->demand;
@@ -87,7 +88,8 @@ static void lay_out_rows(struct arena *a, struct lanes *g)
     for (int o = 0; o < d->outputs; o++) {
         const struct operand *q = demand_operand(d, o);
         g->in_place_of[o] = -1;
-        for (int i = 0; i < inputs && q->index == INDEX_ITEM && g->in_place_of[o] < 0; i++) {
+        for (int i = 0; i < inputs && g->splits == 1 && q->index == INDEX_ITEM && g->in_place_of[o] < 0;
+             i++) {
             const struct operand *in = kernel_input(d->kernel, i);
             if (in->index == INDEX_ITEM && demand_reads(d, i) && !taken[i] &&
                 (g->alike || in->slot == q->slot)) {
@@ -124,10 +126,19 @@ void lanes_layout(struct arena *a, struct lanes *g)
         if (q->slot == SLOT_W && demand_reads(d, i))
             layout_add(a, &g->block, q->symbol, "real", size, CHUNK, lanes_channels(g) * p->paths, NULL);
     }
-    for (int o = 0; o < d->outputs; o++)
-        if (demand_operand(d, o)->slot == SLOT_W)
-            layout_add(a, &g->block, arena_printf(a, "%ssums", demand_operand(d, o)->symbol), "real", size,
-                       CHUNK, lanes_channels(g) * p->paths, NULL);
+    for (int o = 0; o < d->outputs; o++) {
+        const struct operand *q = demand_operand(d, o);
+        const char *sums = arena_printf(a, "%ssums", q->symbol);
+        if (q->slot == SLOT_W) {
+            layout_add(a, &g->block, sums, "real", size, CHUNK, lanes_channels(g) * p->paths, NULL);
+            layout_repeat(&g->block, g->splits);
+        }
+        if (q->slot == SLOT_Y && g->splits > 1) {
+            layout_add(a, &g->block, sums, "real", size, CHUNK, g->warps * NODAL_LANES, NULL);
+            layout_repeat(&g->block, g->dy);
+            layout_repeat(&g->block, 2);
+        }
+    }
     layout_pad(a, &g->block, LINE);
 }
 

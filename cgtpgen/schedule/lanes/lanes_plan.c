@@ -7,13 +7,21 @@ enum {
     WARPS_MOST = 8,  /* of a block, that have channels */
     ITEMS_MOST = 8,  /* of a tile: measured, with three stages */
     STAGES_BEST = 3,
-    SCHEDULERS = 4,      /* of a multiprocessor */
-    OTHER_REGISTERS = 30 /* places, and what a turn of the loop over items has */
+    SCHEDULERS = 4, /* of a multiprocessor */
+    SPLITS_MOST = 4,
+    OTHER_REGISTERS = 16, /* places, and what a turn of the loop over items has */
+    COPY_REGISTERS = 14,  /* of warps that copy and have channels */
+    SPLIT_REGISTERS = 8   /* of results that are in no input's place */
 };
 
 int lanes_channels(const struct lanes *g)
 {
-    return g->warps * g->lanes;
+    return g->warps / g->splits * g->lanes;
+}
+
+int lanes_first(const struct lanes *g, int split, int components)
+{
+    return components * split / g->splits;
 }
 
 int lanes_threads(const struct lanes *g)
@@ -164,6 +172,12 @@ bool lanes_joins(const struct lanes *g, enum slot output)
 
 /* ---- what it costs ---- */
 
+/* The part of a lane's components that a warp has, at most. */
+static int part_of(const struct lanes *g, int components)
+{
+    return (components + g->splits - 1) / g->splits;
+}
+
 /* Numbers that a lane loads of an item's rows. */
 static int loaded(const struct lanes *g)
 {
@@ -171,16 +185,29 @@ static int loaded(const struct lanes *g)
     int n = 0;
     for (int i = 0; i < d->kernel->form->inputs; i++)
         if (demand_reads(d, i) && kernel_input(d->kernel, i)->index == INDEX_ITEM)
-            n += kernel_input(d->kernel, i)->slot == SLOT_X ? g->dx : g->dz;
+            n += kernel_input(d->kernel, i)->slot == SLOT_X ? g->dx
+                 : g->nodal->outers                         ? part_of(g, g->dz)
+                                                            : g->dz;
     return n;
 }
 
-static void find_registers(struct lanes *g)
+/* Elements that a lane has of all matrices and sums. */
+static int kept(const struct lanes *g)
 {
     const struct nodal *n = g->nodal;
-    const int words = kernel_size(n->demand->kernel) / 4, most = g->dx > g->dz ? g->dx : g->dz;
-    const int kept = (n->matrices + n->outers) * g->dx * g->dz;
-    g->registers = (kept + loaded(g) + (n->products ? most : 0)) * words + OTHER_REGISTERS;
+    int elements = n->outers * g->dx * part_of(g, g->dz);
+    for (int i = 0; i < n->operands; i++)
+        elements += n->operand[i].back ? part_of(g, g->dx) * g->dz : g->dx * part_of(g, g->dz);
+    return lanes_turns(g) ? elements : (n->matrices + n->outers) * g->dx * g->dz;
+}
+
+/* Registers of a thread with channels. */
+static int registers_needed(const struct lanes *g)
+{
+    const int words = kernel_size(g->nodal->demand->kernel) / 4, most = g->dx > g->dz ? g->dx : g->dz;
+    const int numbers = kept(g) + loaded(g) + (g->nodal->products ? part_of(g, most) : 0);
+    return numbers * words + OTHER_REGISTERS + (g->copiers ? 0 : COPY_REGISTERS) +
+           (g->splits > 1 ? SPLIT_REGISTERS : 0);
 }
 
 /* Instructions of all warps per item, where a node has so many. */
@@ -189,19 +216,20 @@ static void find_work(struct lanes *g)
     const struct nodal *n = g->nodal;
     const struct demand *d = n->demand;
     const double turn = 12, tile = 250, copies = 2.5, items = 16, making = 4, flowing = 6;
-    double work = turn + tile / g->items + (n->products + n->outers) * g->dx * g->dz + loaded(g);
+    double work =
+        turn + tile / g->items + loaded(g) + (n->products + n->outers) * g->dx * g->dz / (double)g->splits;
     for (int o = 0; o < d->outputs; o++)
         if (demand_operand(d, o)->index == INDEX_ITEM)
-            work += 2.5 * (demand_operand(d, o)->slot == SLOT_X ? g->dx : g->dz);
-    work += (n->matrices * making + n->outers * flowing) * g->dx * g->dz / items;
-    g->work = work * n->mul / g->lanes + copies * n->bytes / 16 / NODAL_LANES;
+            work += 2.5 * part_of(g, demand_operand(d, o)->slot == SLOT_X ? g->dx : g->dz);
+    work += (n->matrices * making + n->outers * flowing) * g->dx * g->dz / g->splits / items;
+    g->work = work * g->splits * n->mul / g->lanes + copies * n->bytes / 16 / NODAL_LANES;
 }
 
 /* As paired items count: instructions of a warp per item, bytes at so many an instruction. Measured: warps
- * that copy and have channels take an eighth longer. */
+ * that copy and have channels take a fifth longer. */
 static double cost_of(const struct lanes *g)
 {
-    const double bytes_per_instruction = 6, few_warps = 4, both = 1.125, few_stages = 1.02;
+    const double bytes_per_instruction = 6, few_warps = 2, both = 1.22, few_stages = 1.02;
     const int warps = g->fit * (g->warps + g->copiers);
     const double bytes = g->nodal->bytes / bytes_per_instruction * (1 + 1.0 / warps);
     const double work = g->work * (warps + few_warps) / warps, longer = work > bytes ? work : bytes;
@@ -233,6 +261,16 @@ static int registers_of(const struct lanes *g)
     return device_registers(g->nodal->device, (warps + SCHEDULERS - 1) / SCHEDULERS * SCHEDULERS);
 }
 
+/* The most channels that divide all of them evenly. */
+static bool choose_channels(struct lanes *g)
+{
+    g->lanes = NODAL_LANES / (g->rows * g->columns);
+    for (g->warps = WARPS_MOST; g->warps > 0; g->warps -= g->splits)
+        if (g->nodal->mul % lanes_channels(g) == 0)
+            return true;
+    return false;
+}
+
 /* The blocks of a multiprocessor, warps that only copy, and stages that cost least. */
 static bool choose(struct arena *a, struct lanes *g, const struct schedule *s)
 {
@@ -240,11 +278,11 @@ static bool choose(struct arena *a, struct lanes *g, const struct schedule *s)
     const int warps = knob_value(s, KNOB_WARPS), stages = knob_value(s, KNOB_STAGES);
     struct lanes best = *g, next = *g;
     double least = 0;
-    find_registers(&next);
     for (next.fit = 1; next.fit <= FIT_MOST; next.fit++)
         for (int i = 0; i < 4; i++)
             for (int n = stages ? stages : 2; n <= (stages ? stages : STAGES_BEST); n++) {
                 next.copiers = copiers[i];
+                next.registers = registers_needed(&next);
                 if ((warps && warps != next.fit * (next.warps + next.copiers)) ||
                     next.registers > registers_of(&next) || !choose_items(a, &next, n))
                     continue;
@@ -260,14 +298,19 @@ static bool choose(struct arena *a, struct lanes *g, const struct schedule *s)
     return least > 0;
 }
 
-/* The most channels that divide all of them evenly. */
-static bool choose_channels(struct lanes *g)
+/* In as few parts as registers allow; matrices that are read in one direction, and either these or sums. */
+static const char *choose_splits(struct arena *a, struct lanes *g, const struct schedule *s)
 {
-    g->lanes = NODAL_LANES / (g->rows * g->columns);
-    for (g->warps = WARPS_MOST; g->warps > 0; g->warps--)
-        if (g->nodal->mul % (g->warps * g->lanes) == 0)
-            return true;
-    return false;
+    const bool may = lanes_turns(g) && (!g->nodal->products || !g->nodal->outers);
+    bool fills = false;
+    for (g->splits = 1; g->splits <= (may ? SPLITS_MOST : 1); g->splits *= 2)
+        if (choose_channels(g)) {
+            fills = true;
+            if (choose(a, g, s))
+                return NULL;
+        }
+    return fills ? "rows larger than shared memory, or matrices than registers"
+                 : "channels that do not fill warps";
 }
 
 const char *lanes_plan(struct arena *a, struct schedule *s)
@@ -281,10 +324,9 @@ const char *lanes_plan(struct arena *a, struct schedule *s)
         return not_alike;
     g->dx = g->nodal->dx / g->rows;
     g->dz = g->nodal->dz / g->columns;
-    if (!choose_channels(g))
-        return "channels that do not fill warps";
-    if (!choose(a, g, s))
-        return "rows larger than shared memory, or matrices than registers";
+    why = choose_splits(a, g, s);
+    if (why)
+        return why;
     s->own = g;
     s->cost = cost_of(g);
     s->operations.fma = (double)(g->nodal->products + g->nodal->outers) * g->dx * g->dz * g->rows *

@@ -7,7 +7,9 @@
  * they have. Gradients are sums of as many numbers that stay in registers, too.
  *
  * A block has all channels, or a part of them that is many lines long. Warps of their own bring rows and
- * take them away, so that nothing else stands between a tile and the next one.
+ * take them away, so that nothing else stands between a tile and the next one; where registers allow no more
+ * warps, those with channels do so. Blocks of matrices that are too large for registers are split: several
+ * warps have the same channels and items, but make other components.
  */
 #ifndef CGTPGEN_LANES_PLAN_H
 #define CGTPGEN_LANES_PLAN_H
@@ -36,6 +38,7 @@ struct lanes {
     struct lanes_y *y;
     int dx, dz, dy;          /* components that a lane has of a channel */
     int lanes;               /* of a warp, neighbours: channels */
+    int splits;              /* of what lanes make: the components of a part are a warp's */
     int warps, copiers, fit; /* of a block; blocks of a multiprocessor */
     int items, stages;       /* of a tile; of a ring of tiles */
     int registers;           /* that a thread needs */
@@ -49,6 +52,10 @@ struct lanes {
 /* Channels of a block; threads. */
 int lanes_channels(const struct lanes *);
 int lanes_threads(const struct lanes *);
+
+/* Of so many components of an output or of sums that lanes have, the first of a warp's part; after the last
+ * part all of them. */
+int lanes_first(const struct lanes *, int split, int components);
 
 /* Where segments begin in a row of the slot in shared memory, after the last one its elements. */
 const int *lanes_places(const struct lanes *, enum slot);

@@ -369,7 +369,7 @@ static void find_registers(struct nodal *g)
 /* Instructions of all warps per item, where a node has so many; measured, with what they wait for. */
 static void find_work(struct nodal *g, int node_work)
 {
-    const double items = 16, product = g->keeps_parts ? 16 : 28, outer = 24, tile = 150;
+    const double items = 16, product = g->keeps_parts ? 16 : 28, outer = 37, tile = 150;
     double work = tile + g->outers * nodal_tiles(g->dx) * nodal_blocks(g->dz) * outer;
     for (int i = 0; i < g->products; i++)
         work += operand_parts(g, &g->operand[g->product[i].operand]) * product;
