@@ -13,6 +13,7 @@
 #include "schedule/check.h"
 #include "schedule/convolution/conv_plan.h"
 #include "schedule/cover.h"
+#include "schedule/lanes/lanes_plan.h"
 #include "schedule/nodal/nodal_plan.h"
 #include "schedule/paired/paired_plan.h"
 #include "schedule/gemm/gemm_plan.h"
@@ -100,6 +101,12 @@ static const char direct[] = "cgtp: 1\nname: t\nirreps: {x: 33x0e, y: 33x0e + 33
 static const char nodal[] = "cgtp: 1\nname: t\nirreps: {x: 16x0e, y: 16x0e + 16x1o, z: 16x0e + 16x1o}\n"
                             "instructions: [[0, 0, 0, uuu], [0, 1, 1, uuu]]\nkernels: [forward]\n"
                             "index: {y: sender, w: shared}\ntune: {sm_90: {evaluation: nodal}}\n";
+
+/* The same in both parities of z, and rows of two outputs. */
+static const char lanes[] =
+    "cgtp: 1\nname: t\nirreps: {x: 16x0e, y: 16x0e + 16x0o, z: 16x0e + 16x0o}\n"
+    "instructions: [[0, 0, 0, uuu], [0, 1, 1, uuu]]\nkernels: [double_backward]\n"
+    "index: {y: sender, w: shared}\ntune: {sm_90: {evaluation: lanes}}\n";
 
 /* Schedules that a test may change; kernel: its number. */
 static struct kernel_schedule *plan_for(const struct backend *backend, const char *source, int kernel,
@@ -725,6 +732,57 @@ static void rules_of_nodal_matrices(void **state)
                              g->device->shared_bytes));
 }
 
+static struct lanes *new_lanes(const struct schedules **all, struct nodal **front)
+{
+    struct lanes *g = own_plan("lanes", &backend_cuda, lanes, 0, all);
+    *front = NEW(&arena, struct nodal);
+    **front = *g->nodal;
+    g->nodal = *front;
+    return g;
+}
+
+static void rules_of_matrices_in_lanes(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    struct nodal *n;
+    struct lanes *g = new_lanes(&all, &n);
+    assert_true(g->rows == 1 && g->columns == 2);
+    g->nz = 2;
+    expect(all, "lanes: 1 times 1 segments of x and 2 times 2 of z, not 1 and 2");
+    g = new_lanes(&all, &n);
+    n->jobs = 0;
+    expect(all, "lanes: 0 kinds of cells, not 1");
+    expect(all, "lanes: path 0 is in 0 cells");
+    g = new_lanes(&all, &n);
+    n->job[0].cells = 1;
+    expect(all, "lanes: 1 cells of kind 0 for 2 lanes");
+    expect(all, "lanes: path 1 is in 0 cells");
+    g = new_lanes(&all, &n);
+    n->job[0].cell[1] = n->job[0].cell[0];
+    expect(all, "lanes: path 0 is in 2 cells");
+    g = new_lanes(&all, &n);
+    n->mul = 24;
+    expect(all, "lanes: blocks of 16 channels of 24");
+    g = new_lanes(&all, &n);
+    g->copiers = 2 * g->items;
+    expect(all, arena_printf(&arena, "lanes: tiles of %d items for %d warps that copy", g->items, g->copiers));
+    g = new_lanes(&all, &n);
+    g->stages = 1;
+    expect(all, "lanes: a ring of 1 tiles");
+    g = new_lanes(&all, &n);
+    assert_true(g->in_place_of[0] >= 0 && g->in_place_of[1] >= 0);
+    g->in_place_of[1] = g->in_place_of[0];
+    expect(all, "lanes: outputs 0 and 1 in one place");
+    g = new_lanes(&all, &n);
+    g->block.field[0].at = 8;
+    expect(all, "lanes: shared memory: ");
+    g = new_lanes(&all, &n);
+    g->block.bytes = n->device->shared_bytes + 1;
+    expect(all, arena_printf(&arena, "lanes: a block of %d bytes of %d that there are", g->block.bytes,
+                             n->device->shared_bytes));
+}
+
 /* ---- every rule ---- */
 
 /* The string that stands at p, of several literals. */
@@ -817,6 +875,7 @@ int main(void)
         cmocka_unit_test(sums_by_gemm),
         cmocka_unit_test(times_of_gemm),
         cmocka_unit_test(rules_of_nodal_matrices),
+        cmocka_unit_test(rules_of_matrices_in_lanes),
         cmocka_unit_test(rules_of_paired_items),
         cmocka_unit_test(every_rule_is_broken), /* last */
     };
