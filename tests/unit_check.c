@@ -766,7 +766,8 @@ static void rules_of_matrices_in_lanes(void **state)
     expect(all, "lanes: blocks of 16 channels of 24");
     g = new_lanes(&all, &n);
     g->copiers = 2 * g->items;
-    expect(all, arena_printf(&arena, "lanes: tiles of %d items for %d warps that copy", g->items, g->copiers));
+    expect(all, arena_printf(&arena, "lanes: tiles of %d items for %d warps that copy", g->items,
+                             g->copiers));
     g = new_lanes(&all, &n);
     g->stages = 1;
     expect(all, "lanes: a ring of 1 tiles");
