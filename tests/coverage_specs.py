@@ -23,7 +23,7 @@ KEYS = {
     'any_compensated': 'edges: any\naccumulate: compensated',
     'long': 'index_type: int64',
     **{evaluation: f'tune: {{sm_90: {{evaluation: {evaluation}}}}}'
-       for evaluation in ('batch', 'tiled', 'gemm', 'nodal', 'paired', 'staged', 'general')},
+       for evaluation in ('batch', 'tiled', 'gemm', 'nodal', 'lanes', 'paired', 'staged', 'general')},
 }
 TEXT = {
     'received': (r': sender', ': receiver'),

@@ -15,8 +15,8 @@ GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
 HEADERS = ['runtime/' + name for name in ('cgtp_cuda.h', 'cgtp_vector.h', 'cgtp_partition.h', 'cgtp_schedule.h',
                                           'cgtp_convolution.h', 'cgtp_epilogue.h', 'cgtp_table.h', 'cgtp_batch.h',
                                           'cgtp_item.h', 'cgtp_rows.h', 'cgtp_staged.h', 'cgtp_tiled.h', 'cgtp_gemm.h',
-                                          'cgtp_weights.h', 'cgtp_nodal.h', 'cgtp_paired.h', 'cgtp_general.h',
-                                          'cgtp_launch.h', 'cgtp_order.h', 'cgtp_convert.h')]
+                                          'cgtp_weights.h', 'cgtp_nodal.h', 'cgtp_lanes.h', 'cgtp_paired.h',
+                                          'cgtp_general.h', 'cgtp_launch.h', 'cgtp_order.h', 'cgtp_convert.h')]
 NAME = r'\b(?:cgtp|CGTP)_\w+'
 
 

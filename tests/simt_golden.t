@@ -25,6 +25,7 @@ staged="$staged tests/simt/specs/staged_several.yaml tests/simt/specs/staged_cha
 only="-e '/uvw/d'" # paths that are done by rows alone
 graph="-e 's/^instructions:/index: {x: sender, z: receiver}\n&/'"
 odd_pairs="-e 's/36x/35x/g' -e 's/8x2e/7x2e/g' -e 's/z: item/z: receiver/'" # rows of nodes of an odd length
+lanes='tests/simt/specs/lanes_parities.yaml tests/simt/specs/lanes_columns.yaml tests/simt/specs/lanes_rows.yaml'
 parts='tests/simt/specs/staged_parts.yaml tests/simt/specs/staged_parts_graph.yaml'
 
 if [ "$TEST_ALL" ]; then
@@ -71,6 +72,11 @@ if [ "$TEST_ALL" ]; then
     check_kernels nodal_any "sed $any" tests/simt/specs/nodal_pairs.yaml sizes paths
     check_kernels nodal_double_layouts "$irmul $double" tests/simt/specs/nodal_pairs.yaml sizes paths
     check_kernels nodal_received "sed -e 's/y: sender/y: receiver/'" tests/simt/specs/nodal_pairs.yaml sizes paths
+    check_kernels lanes cat "$lanes tests/simt/specs/lanes_natural.yaml" sizes paths calls
+    check_kernels lanes_copies "sed -e 's/80x/48x/g' -e 's/evaluation: lanes/&, warps: 12/'" tests/simt/specs/lanes_parities.yaml sizes paths
+    check_kernels lanes_any "sed $any" tests/simt/specs/lanes_columns.yaml sizes paths
+    check_kernels lanes_double_layouts "$irmul $double" 'tests/simt/specs/lanes_natural.yaml tests/simt/specs/lanes_rows.yaml' sizes paths
+    check_kernels lanes_received "sed -e 's/y: sender/y: receiver/'" tests/simt/specs/lanes_columns.yaml sizes paths
     check_kernels paired_layouts "$irmul $pair" "$paired" sizes paths
     check_kernels mixed_atomic "sed $atomic" $mixed sizes paths
     check_kernels mixed_double "sed $double" $mixed sizes paths
@@ -163,6 +169,13 @@ else
         sizes paths calls
     check_kernels sample_nodal_double_any "$irmul $three $double $any" tests/simt/specs/nodal_pairs.yaml sizes
     check_kernels sample_nodal_received "sed $three -e 's/y: sender/y: receiver/'" tests/simt/specs/nodal_pairs.yaml sizes
+    check_kernels sample_lanes "sed $three" "$lanes" sizes paths calls
+    check_kernels sample_lanes_double_any "$irmul $three $double $any" \
+        'tests/simt/specs/lanes_natural.yaml tests/simt/specs/lanes_rows.yaml' sizes
+    # warps with channels copy, some one row of a tile, some two
+    check_kernels sample_lanes_copies "sed -e 's/^kernels: .*/kernels: [double_backward]/' -e 's/80x/48x/g' -e 's/evaluation: lanes/&, warps: 12/'" \
+        tests/simt/specs/lanes_parities.yaml sizes
+    check_kernels sample_lanes_received "sed $three -e 's/y: sender/y: receiver/'" tests/simt/specs/lanes_columns.yaml sizes
     check_kernels sample_paired_direct "sed $three" tests/simt/specs/paired_direct.yaml sizes paths calls
     check_kernels sample_paired_direct_any "$irmul $three $double $any" tests/simt/specs/paired_direct.yaml sizes
     check_kernels sample_paired_mixed "sed -e 's/^kernels: .*/kernels: [backward]/'" \

@@ -21,7 +21,7 @@ DRIVERS = [OBJECTS + name + ".o" if OBJECTS else name + ".c" for name in ["runti
 
 # The headers of the runtime that are changed like the kernels.
 HEADERS = ["cgtp_convolution.h", "cgtp_epilogue.h", "cgtp_batch.h", "cgtp_rows.h", "cgtp_staged.h", "cgtp_tiled.h",
-           "cgtp_paired.h", "cgtp_gemm.h", "cgtp_weights.h", "cgtp_nodal.h"]
+           "cgtp_paired.h", "cgtp_gemm.h", "cgtp_weights.h", "cgtp_nodal.h", "cgtp_lanes.h"]
 
 # A mutant ends with its first finding: what it would do after that may take for ever.
 STOP = dict(os.environ, SIMT_STOP="1")
@@ -140,6 +140,7 @@ mutants("tiled_wide", "backward")
 mutants("paired_pairs", "backward")
 mutants("gemm_wide", "backward")
 mutants("nodal_parities", "backward")
+mutants("lanes_columns", "backward")
 if os.environ.get("TEST_ALL"):
     mutants("staged_parts", "double_backward")
     mutants("batch_128", "forward")
