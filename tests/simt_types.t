@@ -8,7 +8,8 @@
 from=tests/simt/specs
 three="-e 's/^kernels: .*/kernels: [forward, backward, double_backward]/'"
 if [ "$TEST_ALL" ]; then
-    all=$(echo $from/conv_*.yaml $from/batch_*.yaml $from/paired_*.yaml $from/staged_[gmsp]*.yaml $from/tiled_*.yaml $from/gemm_[wpt]*.yaml)
+    all=$(echo $from/conv_*.yaml $from/batch_*.yaml $from/paired_*.yaml $from/staged_[gmsp]*.yaml $from/tiled_*.yaml $from/gemm_[wpt]*.yaml \
+        $from/lanes_*.yaml)
     all=$(echo "$all" | sed 's/[^ ]*\(compensated\|outputs\).yaml//g')
     for types in "$bfloat16" "$float16" "$device" "$mixed" "$sum64"; do
         name=$(echo "$types" | sed 's/.*&_\([a-z0-9]*\).*/\1/')
@@ -23,7 +24,7 @@ else
         $from/staged_graph.yaml $from/tiled_modes.yaml" sizes paths
     check_kernels types_device "$device $three" $from/conv_32.yaml sizes paths calls
     check_kernels types_rows "$bfloat16 -e 's/^kernels: .*/kernels: [backward]/'" "$from/staged_parts.yaml \
-        $from/staged_shared.yaml $from/gemm_wide.yaml $from/tiled_wide.yaml" sizes
+        $from/staged_shared.yaml $from/gemm_wide.yaml $from/tiled_wide.yaml $from/lanes_columns.yaml" sizes
     check_kernels types_sums "$sum64 $three" "$from/conv_sums.yaml $from/conv_mixed.yaml $from/staged_graph.yaml \
         $from/paired_nodes.yaml" sizes calls
     check_kernels types_golden "$bfloat16 -e 's/^kernels: .*/kernels: [forward, backward]/'" \

@@ -34,8 +34,8 @@ n=$(grep -cE '^(not )?ok' "$BUILD/strided.tap")
 
 from=tests/simt/specs
 all="$from/conv_32.yaml $from/conv_sums.yaml $from/conv_mixed.yaml $from/batch_plain.yaml $from/paired_nodes.yaml \
-    $from/staged_graph.yaml $from/staged_parts.yaml $from/tiled_modes.yaml $from/gemm_wide.yaml"
-[ -z "$TEST_ALL" ] || all=$(echo $from/[bcgpt]*.yaml $from/staged_[gmps]*.yaml)
+    $from/staged_graph.yaml $from/staged_parts.yaml $from/tiled_modes.yaml $from/gemm_wide.yaml $from/lanes_rows.yaml"
+[ -z "$TEST_ALL" ] || all=$(echo $from/[bcglpt]*.yaml $from/staged_[gmps]*.yaml)
 check_kernels strided "$strided $few" "$all" sizes paths calls
 general="sed -e '/^tune/d' -e 's/^name: .*/&_general/' -e 's/^instructions:/tune: {sm_90: {evaluation: general}}\n&/'"
 check_kernels strided_general "$strided $few | $general" "$from/conv_mixed.yaml $from/tiled_modes.yaml" sizes calls
