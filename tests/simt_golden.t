@@ -85,7 +85,7 @@ if [ "$TEST_ALL" ]; then
     check_kernels golden_layout_x "$irmulx" "$cases" problems=tests/golden golden
     check_kernels golden_layouts_yz "$single | $irmulyz" "$cases" problems=tests/golden golden
     for layout in "$irmul" "$irmulx" "$irmulyz"; do
-        name=$(echo "$layout" | sed 's/.*&_\([a-z]*\).*/\1/')
+        name=$(printf '%s\n' "$layout" | sed 's/.*&_\([a-z]*\).*/\1/')
         check_kernels "convolutions_$name" "$layout" "$(echo tests/simt/specs/conv_*.yaml)" sizes paths
         check_kernels "batches_$name" "$layout" "$batches" sizes paths
         check_kernels "mixed_double_atomic_$name" "$layout $double $atomic" $mixed sizes paths

@@ -12,7 +12,7 @@ if [ "$TEST_ALL" ]; then
         $from/lanes_*.yaml)
     all=$(echo "$all" | sed 's/[^ ]*\(compensated\|outputs\).yaml//g')
     for types in "$bfloat16" "$float16" "$device" "$mixed" "$sum64"; do
-        name=$(echo "$types" | sed 's/.*&_\([a-z0-9]*\).*/\1/')
+        name=$(printf '%s\n' "$types" | sed 's/.*&_\([a-z0-9]*\).*/\1/')
         check_kernels "types_$name" "$types" "$all" sizes paths calls
     done
     check_kernels types_golden "$bfloat16" "$(echo $(ls tests/golden/*.yaml | grep -v sugar))" problems=tests/golden golden
