@@ -88,6 +88,20 @@ NODAL_NEVER = [
     ('16x2o', '16x2o + 16x5o + 16x5e', 'more than 32 components of x or z'),
     ('index: ', 'accumulate: compensated\nindex: ', 'no way to sum as the spec asks'),
 ]
+LANES = 'tests/simt/specs/lanes_columns.yaml'
+LANES_NEVER = [
+    ('y: sender', 'y: item', 'y is no row of a node'),
+    ('z: item', 'z: receiver', 'rows of x or z that are not the item\'s own'),
+    (r'  - \[1, 3, 5, uuu\]\n', '', 'cells that are not alike by parity'),
+    (r'\[0, 0, 0, uuu\]', '[0, 0, 0, uuu, false]', 'cells that are not alike by parity'),
+    (r'\b16x', '24x', 'channels that do not fill warps'),
+    (r'\b16x', '8x', 'channels that do not fill warps'),
+    # of one parity, 9 by 25 numbers of a lane
+    (r'(?s)irreps.*index', 'irreps: {x: 32x4e, y: 32x4e, z: 32x0e + 32x1e + 32x2e + 32x3e + 32x4e}\ninstructions:\n'
+     '  [[0, 0, 0, uuu], [0, 0, 1, uuu], [0, 0, 2, uuu], [0, 0, 3, uuu], [0, 0, 4, uuu]]\nindex',
+     'rows larger than shared memory, or matrices than registers'),
+    ('index: ', 'accumulate: compensated\nindex: ', 'no way to sum as the spec asks'),
+]
 PAIRED = 'tests/simt/specs/paired_pairs.yaml'
 PAIRED_NEVER = [
     ('x: item', 'x: shared', 'sums of x, y or z over all items'),
@@ -149,7 +163,7 @@ def check_choice():
         said = [verdict for verdict in kernel['verdicts'] if verdict['evaluation'] == 'convolution']
         equal([verdict['path_reasons'] for verdict in said], [LEFT] * len(said), f'conv_mixed {name}: it says why')
         equal({verdict['evaluation'] for verdict in kernel['verdicts']},
-              {'convolution', 'batch', 'tiled', 'gemm', 'nodal', 'paired', 'staged', 'general'},
+              {'convolution', 'batch', 'tiled', 'gemm', 'nodal', 'lanes', 'paired', 'staged', 'general'},
               f'conv_mixed {name}: all were asked')
     for pattern, replacement, reason in WHOLE:
         changed = plan_of(re.sub(pattern, replacement, text))
@@ -277,6 +291,20 @@ def check_nodal_choice():
         said = {verdict['reason'] for kernel in changed for verdict in kernel['verdicts']
                 if verdict['evaluation'] == 'nodal'}
         ok(reason in said, f'no matrices of nodes: it says why, {reason}', said)
+
+
+def check_lanes_choice():
+    """Matrices in lanes are for cells of which those of each parity of x and z are alike, in whole warps of channels."""
+    with open(LANES) as f:
+        text = f.read()
+    for kernel in plan_of(text):
+        equal([(one['evaluation'], one['paths']) for one in kernel['schedules']], [('lanes', list(range(12)))],
+              f'lanes_columns {kernel["name"]}: matrices in lanes')
+    for pattern, replacement, reason in LANES_NEVER:
+        changed = plan_of(re.sub(pattern, replacement, text))
+        said = {verdict['reason'] for kernel in changed for verdict in kernel['verdicts']
+                if verdict['evaluation'] == 'lanes'}
+        ok(reason in said, f'no matrices in lanes: it says why, {reason}', said)
 
 
 def check_paired_choice():
@@ -525,6 +553,7 @@ check_staged_choice()
 check_tiled_choice()
 check_gemm_choice()
 check_nodal_choice()
+check_lanes_choice()
 check_paired_choice()
 check_slots_apart()
 products = [(arch, product) for arch, some in PRODUCTS.items() for product in some]
