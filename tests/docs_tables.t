@@ -19,7 +19,7 @@ SUMS = ['reduction: deterministic', 'reduction: atomic', 'reduction: invariant',
         'precision: {sum: float64}']  # columns
 FIRST = 3  # of them
 LAYERS = [*glob.glob('specs/*.yaml'), 'tests/simt/specs/staged_graph.yaml',
-          'tests/simt/specs/staged_shared.yaml']
+          'tests/simt/specs/staged_shared.yaml', 'tests/simt/specs/paired_pairs.yaml', 'tests/simt/specs/paired_nodes.yaml']
 ELSEWHERE = {'general', 'no graph', 'no sum'}  # cells of what cannot be seen there
 
 
