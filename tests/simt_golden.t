@@ -72,10 +72,11 @@ if [ "$TEST_ALL" ]; then
     check_kernels nodal_any "sed $any" tests/simt/specs/nodal_pairs.yaml sizes paths
     check_kernels nodal_double_layouts "$irmul $double" tests/simt/specs/nodal_pairs.yaml sizes paths
     check_kernels nodal_received "sed -e 's/y: sender/y: receiver/'" tests/simt/specs/nodal_pairs.yaml sizes paths
-    check_kernels lanes cat "$lanes tests/simt/specs/lanes_natural.yaml" sizes paths calls
+    check_kernels lanes cat "$lanes tests/simt/specs/lanes_natural.yaml tests/simt/specs/lanes_split.yaml" sizes paths calls
     check_kernels lanes_copies "sed -e 's/80x/48x/g' -e 's/evaluation: lanes/&, warps: 12/'" tests/simt/specs/lanes_parities.yaml sizes paths
     check_kernels lanes_any "sed $any" tests/simt/specs/lanes_columns.yaml sizes paths
-    check_kernels lanes_double_layouts "$irmul $double" 'tests/simt/specs/lanes_natural.yaml tests/simt/specs/lanes_rows.yaml' sizes paths
+    check_kernels lanes_double_layouts "$irmul $double" \
+        'tests/simt/specs/lanes_natural.yaml tests/simt/specs/lanes_rows.yaml tests/simt/specs/lanes_split.yaml' sizes paths
     check_kernels lanes_received "sed -e 's/y: sender/y: receiver/'" tests/simt/specs/lanes_columns.yaml sizes paths
     check_kernels paired_layouts "$irmul $pair" "$paired" sizes paths
     check_kernels mixed_atomic "sed $atomic" $mixed sizes paths
@@ -170,6 +171,7 @@ else
     check_kernels sample_nodal_double_any "$irmul $three $double $any" tests/simt/specs/nodal_pairs.yaml sizes
     check_kernels sample_nodal_received "sed $three -e 's/y: sender/y: receiver/'" tests/simt/specs/nodal_pairs.yaml sizes
     check_kernels sample_lanes "sed $three" "$lanes" sizes paths calls
+    check_kernels sample_lanes_split "sed -e 's/^kernels: .*/kernels: [backward]/'" tests/simt/specs/lanes_split.yaml sizes
     check_kernels sample_lanes_double_any "$irmul $three $double $any" \
         'tests/simt/specs/lanes_natural.yaml tests/simt/specs/lanes_rows.yaml' sizes
     # warps with channels copy, some one row of a tile, some two

@@ -143,6 +143,7 @@ mutants("nodal_parities", "backward")
 mutants("lanes_columns", "backward")
 if os.environ.get("TEST_ALL"):
     mutants("staged_parts", "double_backward")
+    mutants("lanes_split", "double_backward")
     mutants("batch_128", "forward")
     mutants("conv_64", "double_backward")
     mutants("conv_segments", "forward")
