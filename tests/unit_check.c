@@ -103,10 +103,9 @@ static const char nodal[] = "cgtp: 1\nname: t\nirreps: {x: 16x0e, y: 16x0e + 16x
                             "index: {y: sender, w: shared}\ntune: {sm_90: {evaluation: nodal}}\n";
 
 /* The same in both parities of z, and rows of two outputs. */
-static const char lanes[] =
-    "cgtp: 1\nname: t\nirreps: {x: 16x0e, y: 16x0e + 16x0o, z: 16x0e + 16x0o}\n"
-    "instructions: [[0, 0, 0, uuu], [0, 1, 1, uuu]]\nkernels: [double_backward]\n"
-    "index: {y: sender, w: shared}\ntune: {sm_90: {evaluation: lanes}}\n";
+static const char lanes[] = "cgtp: 1\nname: t\nirreps: {x: 16x0e, y: 16x0e + 16x0o, z: 16x0e + 16x0o}\n"
+                            "instructions: [[0, 0, 0, uuu], [0, 1, 1, uuu]]\nkernels: [double_backward]\n"
+                            "index: {y: sender, w: shared}\ntune: {sm_90: {evaluation: lanes}}\n";
 
 /* Schedules that a test may change; kernel: its number. */
 static struct kernel_schedule *plan_for(const struct backend *backend, const char *source, int kernel,
@@ -766,11 +765,17 @@ static void rules_of_matrices_in_lanes(void **state)
     expect(all, "lanes: blocks of 16 channels of 24");
     g = new_lanes(&all, &n);
     g->copiers = 2 * g->items;
-    expect(all, arena_printf(&arena, "lanes: tiles of %d items for %d warps that copy", g->items,
-                             g->copiers));
+    expect(all,
+           arena_printf(&arena, "lanes: tiles of %d items for %d warps that copy", g->items, g->copiers));
     g = new_lanes(&all, &n);
     g->stages = 1;
     expect(all, "lanes: a ring of 1 tiles");
+    g = new_lanes(&all, &n);
+    g->splits = 2;
+    g->warps = 3;
+    expect(all, "lanes: 3 warps for 2 parts of a matrix");
+    expect(all, arena_printf(&arena, "lanes: %d products and %d sums in parts", n->products, n->outers));
+    expect(all, "lanes: output 0 in the place of rows that several warps read");
     g = new_lanes(&all, &n);
     assert_true(g->in_place_of[0] >= 0 && g->in_place_of[1] >= 0);
     g->in_place_of[1] = g->in_place_of[0];

@@ -58,6 +58,12 @@ static void check(struct checker *c, const struct schedule *s)
     check_that(c, !g->copiers || g->items % g->copiers == 0, "tiles of %d items for %d warps that copy",
                g->items, g->copiers);
     check_that(c, g->stages >= 2, "a ring of %d tiles", g->stages);
+    check_that(c, g->warps % g->splits == 0, "%d warps for %d parts of a matrix", g->warps, g->splits);
+    check_that(c, g->splits == 1 || !g->nodal->products || !g->nodal->outers,
+               "%d products and %d sums in parts", g->nodal->products, g->nodal->outers);
+    for (int o = 0; o < s->demand->outputs; o++)
+        check_that(c, g->splits == 1 || g->in_place_of[o] < 0,
+                   "output %d in the place of rows that several warps read", o);
     for (int o = 0; o < s->demand->outputs; o++)
         for (int before = 0; before < o && g->in_place_of[o] >= 0; before++)
             check_that(c, g->in_place_of[before] != g->in_place_of[o], "outputs %d and %d in one place",

@@ -5,156 +5,44 @@
 #include "schedule/nodal/nodal_emit.h"
 #include "schedule/path.h"
 
-/* ---- places ---- */
-
-static int alike_of(const struct lanes *g)
-{
-    return g->rows * g->columns;
-}
-
-/* "name + 64 + group_x * 8": offsets of the lanes of a channel, by number. */
-static const char *with_offset(const struct lanes_writer *c, const char *name, const int *offset)
-{
-    struct arena *a = c->w->arena;
-    const struct lanes *g = c->g;
-    const int dz = g->columns > 1 ? offset[1] - offset[0] : 0,
-              dx = g->rows > 1 ? offset[g->columns] - offset[0] : 0;
-    const bool all = alike_of(g) == 4;
-    const char *first = plus_offset(a, name, offset[0]);
-    if (all && dx == dz && dx && offset[3] == offset[0])
-        return arena_printf(a, "%s + (group_x ^ group_z) * %d", first, dx);
-    if (!all || offset[3] == offset[0] + dx + dz)
-        return arena_printf(a, "%s%s%s", first, dx ? arena_printf(a, " + group_x * %d", dx) : "",
-                            dz ? arena_printf(a, " + group_z * %d", dz) : "");
-    return arena_printf(a, "%s + (number == 0 ? %d : number == 1 ? %d : number == 2 ? %d : %d)", name,
-                        offset[0], offset[1], offset[2], offset[3]);
-}
-
-static int segments_of(const struct lanes *g, enum slot slot)
-{
-    return slot == SLOT_X ? g->nx : g->nz;
-}
-
-static int segment_of(const struct lanes *g, enum slot slot, int group, int i)
-{
-    return slot == SLOT_X ? g->x[group * g->nx + i] : g->z[group * g->nz + i];
-}
-
-static int side_of(const struct lanes *g, enum slot slot)
-{
-    return slot == SLOT_X ? g->dx : g->dz;
-}
-
-/* Of components that lanes have, the warp's first, and how many. */
-static int first_of(const struct lanes_writer *c, int components)
-{
-    return lanes_first(c->g, c->split, components);
-}
-
-static int part_of(const struct lanes_writer *c, int components)
-{
-    return lanes_first(c->g, c->split + 1, components) - first_of(c, components);
-}
-
-static char letter_of(enum slot slot)
-{
-    return slot == SLOT_X ? 'x' : 'z';
-}
-
-/* Components of segment i of a group. */
-static int components_of(const struct lanes_writer *c, enum slot slot, int i)
-{
-    const struct irreps *irreps = slot == SLOT_X ? &c->w->problem->x : &c->w->problem->z;
-    return 2 * irreps->segment[segment_of(c->g, slot, 0, i)].ir.l + 1;
-}
-
-/* The slot's segments as kernels have them. */
-static const struct operand *operand_of_slot(const struct lanes_writer *c, enum slot slot)
-{
-    for (int i = 0; i < c->w->form->inputs; i++)
-        if (source_input(c->w, i)->slot == slot)
-            return source_input(c->w, i);
-    for (int o = 0; o < c->w->demand->outputs; o++)
-        if (demand_operand(c->w->demand, o)->slot == slot)
-            return demand_operand(c->w->demand, o);
-    return NULL;
-}
-
-/* Where component m of the lane's channel is in a row of the slot, of segment i of its group. */
-static const char *place_in_lane(const struct lanes_writer *c, enum slot slot, int i, int m)
-{
-    const struct lanes *g = c->g;
-    const int groups = slot == SLOT_X ? g->rows : g->columns, *place = lanes_places(g, slot);
-    const int first = segment_of(g, slot, 0, i), last = segment_of(g, slot, groups - 1, i);
-    const struct operand_block *b = &operand_of_slot(c, slot)->block[first];
-    const char *at = plus_offset(c->w->arena, scaled(c->w->arena, "channel", lanes_channel_step(b)),
-                                 place[first] + m * lanes_component_step(g, b));
-    return last == first ? at
-                         : arena_printf(c->w->arena, "%s + group_%c * %d", at, letter_of(slot),
-                                        place[last] - place[first]);
-}
-
-/* The same of component k of all that a lane has. */
-static const char *place_of_component(const struct lanes_writer *c, enum slot slot, int k)
-{
-    int i = 0;
-    while (k >= components_of(c, slot, i))
-        k -= components_of(c, slot, i++);
-    return place_in_lane(c, slot, i, k);
-}
-
-static bool is_row(const struct lanes_writer *c, int input)
-{
-    return demand_reads(c->w->demand, input) && source_input(c->w, input)->index == INDEX_ITEM;
-}
-
 /* ---- before the first node ---- */
 
 /* Where results of the slot go that lanes keep of what they exchange: the first half of the components in one
  * lane, the last in the other, the middle one in the first. */
 static void emit_halves(struct lanes_writer *c, enum slot slot)
 {
-    const int side = side_of(c->g, slot), first = first_of(c, side), n = part_of(c, side), half = n / 2;
+    const int side = lanes_side(c->g, slot), first = lanes_first_of(c, side), n = lanes_part_of(c, side),
+              half = n / 2;
     struct text list = {.arena = c->w->arena};
     for (int k = 0; k < n - half; k++)
         if (k < half)
             text_printf(&list, "%sgroup_%c ? %s : %s", k ? ", " : "", slot == SLOT_X ? 'z' : 'x',
-                        place_of_component(c, slot, first + n - half + k),
-                        place_of_component(c, slot, first + k));
+                        lanes_place_of(c, slot, first + n - half + k), lanes_place_of(c, slot, first + k));
         else
-            text_printf(&list, "%s%s", k ? ", " : "", place_of_component(c, slot, first + k));
-    line(c->o, "const int %c_kept[] = {%s};", letter_of(slot), text_string(&list));
+            text_printf(&list, "%s%s", k ? ", " : "", lanes_place_of(c, slot, first + k));
+    line(c->o, "const int %c_kept[] = {%s};", lanes_letter(slot), text_string(&list));
 }
 
 /* The components that the warp reads of the slot's rows: of z where sums are made only its part. */
 static int read_first(const struct lanes_writer *c, enum slot slot)
 {
-    return slot == SLOT_G && c->g->nodal->outers && c->g->splits > 1 ? first_of(c, c->g->dz) : 0;
+    return slot == SLOT_G && c->g->nodal->outers && c->g->splits > 1 ? lanes_first_of(c, c->g->dz) : 0;
 }
 
 static int read_part(const struct lanes_writer *c, enum slot slot)
 {
-    return slot == SLOT_G && c->g->nodal->outers && c->g->splits > 1 ? part_of(c, c->g->dz)
-                                                                     : side_of(c->g, slot);
-}
-
-/* Of segment i of a group, which begins at a component of all that a lane has, those from `first` on, n of
- * them; returns how many there are. */
-static int clip(const struct lanes_writer *c, enum slot slot, int i, int before, int first, int n, int *from)
-{
-    const int end = before + components_of(c, slot, i);
-    *from = before > first ? before : first;
-    return (end < first + n ? end : first + n) - *from;
+    return slot == SLOT_G && c->g->nodal->outers && c->g->splits > 1 ? lanes_part_of(c, c->g->dz)
+                                                                     : lanes_side(c->g, slot);
 }
 
 /* Where the lane's channel begins in segments that the warp reads, or writes as a whole. */
 static void emit_segments(struct lanes_writer *c, enum slot slot, int first, int n)
 {
-    for (int i = 0, before = 0; i < segments_of(c->g, slot); i++) {
+    for (int i = 0, before = 0; i < lanes_segments(c->g, slot); i++) {
         int from;
-        if (clip(c, slot, i, before, first, n, &from) > 0)
-            line(c->o, "const int %c%d = %s;", letter_of(slot), i, place_in_lane(c, slot, i, 0));
-        before += components_of(c, slot, i);
+        if (lanes_clip(c, slot, i, before, first, n, &from) > 0)
+            line(c->o, "const int %c%d = %s;", lanes_letter(slot), i, lanes_place(c, slot, i, 0));
+        before += lanes_components(c, slot, i);
     }
 }
 
@@ -164,7 +52,7 @@ void lanes_begin_split(struct lanes_writer *c)
     const struct demand *d = c->w->demand;
     for (int k = 0; k < 2; k++) {
         const enum slot slot = slots[k];
-        const int side = side_of(c->g, slot);
+        const int side = lanes_side(c->g, slot);
         bool joins = false, whole = false;
         for (int o = 0; o < d->outputs; o++) {
             const bool mine = demand_operand(d, o)->slot == slot;
@@ -174,7 +62,7 @@ void lanes_begin_split(struct lanes_writer *c)
         if (demand_inputs_of(d, slot))
             emit_segments(c, slot, read_first(c, slot), read_part(c, slot));
         else if (whole)
-            emit_segments(c, slot, first_of(c, side), part_of(c, side));
+            emit_segments(c, slot, lanes_first_of(c, side), lanes_part_of(c, side));
         if (joins)
             emit_halves(c, slot);
     }
@@ -184,16 +72,16 @@ void lanes_begin_split(struct lanes_writer *c)
 static void emit_y_places(struct lanes_writer *c)
 {
     const struct lanes *g = c->g;
-    const struct operand *q = operand_of_slot(c, SLOT_Y);
+    const struct operand *q = lanes_operand(c, SLOT_Y);
     const char *channel = lanes_parts(g) > 1
                               ? arena_printf(c->w->arena, "(part * %d + channel)", lanes_channels(g))
                               : "channel";
     for (int s = 0; s < g->ys; s++) {
         int offset[LANES_ALIKE_MOST];
-        for (int k = 0; k < alike_of(g); k++)
+        for (int k = 0; k < lanes_alike(g); k++)
             offset[k] = (int)q->block[g->y[s].segment[k]].offset;
         line(c->o, "const int y%d = %s;", s,
-             with_offset(c, scaled(c->w->arena, channel, q->block[g->y[s].segment[0]].channel), offset));
+             lanes_offset(c, scaled(c->w->arena, channel, q->block[g->y[s].segment[0]].channel), offset));
     }
 }
 
@@ -225,8 +113,8 @@ void lanes_begin_channels(struct lanes_writer *c)
         line(c->o, "const int split = warp / %d;", warps);
     line(c->o, "const int channel = %scgtp_lane()%s;",
          warps > 1 ? arena_printf(c->w->arena, "%s * %d + ", warp, g->lanes) : "",
-         alike_of(g) > 1 ? arena_printf(c->w->arena, " %% %d", g->lanes) : "");
-    if (alike_of(g) > 1)
+         lanes_alike(g) > 1 ? arena_printf(c->w->arena, " %% %d", g->lanes) : "");
+    if (lanes_alike(g) > 1)
         line(c->o, "const int number = cgtp_lane() / %d;", g->lanes);
     if (g->rows > 1)
         line(c->o, "const int group_x = %s;", divided(c->w->arena, "number", g->columns));
@@ -268,8 +156,8 @@ static int l_of(const struct lanes_writer *c, enum slot slot, int segment)
 static int before_segment(const struct lanes_writer *c, enum slot slot, int segment)
 {
     int n = 0;
-    for (int i = 0; segment_of(c->g, slot, 0, i) != segment; i++)
-        n += components_of(c, slot, i);
+    for (int i = 0; lanes_segment(c->g, slot, 0, i) != segment; i++)
+        n += lanes_components(c, slot, i);
     return n;
 }
 
@@ -287,9 +175,9 @@ static const char *cell_arguments(const struct lanes_writer *c, int j, int first
 static bool has_some(const struct lanes_writer *c, int j, enum slot slot)
 {
     const struct nodal_cell *cell = cell_of(c, j, 0);
-    const int segment = slot == SLOT_X ? cell->x : cell->z, side = side_of(c->g, slot);
-    const int before = before_segment(c, slot, segment), first = first_of(c, side);
-    return before < first + part_of(c, side) && before + 2 * l_of(c, slot, segment) + 1 > first;
+    const int segment = slot == SLOT_X ? cell->x : cell->z, side = lanes_side(c->g, slot);
+    const int before = before_segment(c, slot, segment), first = lanes_first_of(c, side);
+    return before < first + lanes_part_of(c, side) && before + 2 * l_of(c, slot, segment) + 1 > first;
 }
 
 static int cell_elements(const struct lanes_writer *c, int j)
@@ -302,9 +190,9 @@ static int cell_elements(const struct lanes_writer *c, int j)
 static const char *w_at(const struct lanes_writer *c, int j, int i, const char *array)
 {
     int offset[LANES_ALIKE_MOST];
-    for (int k = 0; k < alike_of(c->g); k++)
+    for (int k = 0; k < lanes_alike(c->g); k++)
         offset[k] = path_of(c, j, i, k)->number * lanes_channels(c->g);
-    return arena_printf(c->w->arena, "block.%s[%s]", array, with_offset(c, "channel", offset));
+    return arena_printf(c->w->arena, "block.%s[%s]", array, lanes_offset(c, "channel", offset));
 }
 
 /* What the lane has of y that the path reads. */
@@ -313,7 +201,7 @@ static const struct lanes_y *y_of(const struct lanes_writer *c, int j, int i)
     const struct lanes_y *y = c->g->y;
     for (bool found = false; !found; y += !found) {
         found = true;
-        for (int k = 0; k < alike_of(c->g); k++)
+        for (int k = 0; k < lanes_alike(c->g); k++)
             found &= y->segment[k] == path_of(c, j, i, k)->y;
     }
     return y;
@@ -345,7 +233,7 @@ static void begin_cell(struct lanes_writer *c, int j)
     line(c->o, "{ /* %s to %s%s */",
          segment_text(c->w->arena, c->g->nodal->mul, c->w->problem->x.segment[cell->x].ir),
          segment_text(c->w->arena, c->g->nodal->mul, c->w->problem->z.segment[cell->z].ir),
-         alike_of(c->g) > 1 ? arena_printf(c->w->arena, ", and %d alike", alike_of(c->g) - 1) : "");
+         lanes_alike(c->g) > 1 ? arena_printf(c->w->arena, ", and %d alike", lanes_alike(c->g) - 1) : "");
 }
 
 /* What a path adds to the cell of a matrix. */
@@ -376,8 +264,8 @@ static void emit_matrix(struct lanes_writer *c, int k)
     bool back = false;
     for (int i = 0; i < n->operands; i++)
         back |= n->operand[i].matrix == k && n->operand[i].back && lanes_turns(g);
-    line(c->o, "real matrix%d[%d][%d];", k, back ? part_of(c, g->dx) : g->dx,
-         back ? g->dz : part_of(c, g->dz));
+    line(c->o, "real matrix%d[%d][%d];", k, back ? lanes_part_of(c, g->dx) : g->dx,
+         back ? g->dz : lanes_part_of(c, g->dz));
     for (int j = 0; j < n->jobs; j++) {
         if (!has_some(c, j, back ? SLOT_X : SLOT_G))
             continue;
@@ -386,7 +274,8 @@ static void emit_matrix(struct lanes_writer *c, int k)
         for (int i = 0; i < cell_of(c, j, 0)->paths; i++)
             emit_path_cell(c, &n->matrix[k], j, i);
         line(c->o, "cgtp_lanes_put<%s>(matrix%d, cell);",
-             cell_arguments(c, j, back ? first_of(c, g->dx) : 0, back ? 0 : first_of(c, g->dz)), k);
+             cell_arguments(c, j, back ? lanes_first_of(c, g->dx) : 0, back ? 0 : lanes_first_of(c, g->dz)),
+             k);
         line(c->o, "}");
     }
     for (int i = 0; i < n->operands && lanes_turns(c->g); i++)
@@ -422,10 +311,10 @@ static void emit_path_flow(struct lanes_writer *c, int k, int j, int i)
 static void emit_y_row(struct lanes_writer *c, const struct operand *q)
 {
     const struct lanes *g = c->g;
-    const unsigned all = (1u << alike_of(g)) - 1;
+    const unsigned all = (1u << lanes_alike(g)) - 1;
     for (int s = 0; s < g->ys; s++) {
         const struct lanes_y *y = &g->y[s];
-        for (int bit = 1; bit < alike_of(g); bit++)
+        for (int bit = 1; bit < lanes_alike(g); bit++)
             if (y->bits >> bit & 1 && (y->bits != 15 || bit != 3))
                 line(c->o, "cgtp_lanes_add<%d>(%ssum + %d, %d);", y->components, q->symbol, y->before,
                      bit * g->lanes);
@@ -474,8 +363,8 @@ static void emit_flow(struct lanes_writer *c)
                 continue;
             begin_cell(c, j);
             line(c->o, "real cell[%d];", cell_elements(c, j));
-            line(c->o, "cgtp_lanes_take<%s>(cell, outer%d);", cell_arguments(c, j, 0, first_of(c, c->g->dz)),
-                 k);
+            line(c->o, "cgtp_lanes_take<%s>(cell, outer%d);",
+                 cell_arguments(c, j, 0, lanes_first_of(c, c->g->dz)), k);
             for (int i = 0; i < cell_of(c, j, 0)->paths; i++)
                 emit_path_flow(c, k, j, i);
             line(c->o, "}");
@@ -493,11 +382,12 @@ static void emit_flow(struct lanes_writer *c)
 static void emit_components(struct lanes_writer *c, const struct operand *q, int first, int n, bool load,
                             const char *array)
 {
-    for (int i = 0, before = 0; i < segments_of(c->g, q->slot); i++) {
-        const struct operand_block *b = &q->block[segment_of(c->g, q->slot, 0, i)];
-        int from, step = lanes_component_step(c->g, b), some = clip(c, q->slot, i, before, first, n, &from);
+    for (int i = 0, before = 0; i < lanes_segments(c->g, q->slot); i++) {
+        const struct operand_block *b = &q->block[lanes_segment(c->g, q->slot, 0, i)];
+        int from, step = lanes_component_step(c->g, b),
+                  some = lanes_clip(c, q->slot, i, before, first, n, &from);
         const char *registers = load ? arena_printf(c->w->arena, "%sof", q->symbol) : "sum";
-        const char *row = arena_printf(c->w->arena, "%srow + %c%d", array, letter_of(q->slot), i);
+        const char *row = arena_printf(c->w->arena, "%srow + %c%d", array, lanes_letter(q->slot), i);
         registers = plus_offset(c->w->arena, registers, from - first);
         row = plus_offset(c->w->arena, row, (from - before) * step);
         if (some > 0)
@@ -511,7 +401,7 @@ static void emit_loads(struct lanes_writer *c)
 {
     for (int i = 0; i < c->w->form->inputs; i++) {
         const struct operand *q = source_input(c->w, i);
-        if (!is_row(c, i))
+        if (!lanes_is_copied(c, i))
             continue;
         line(c->o, "real %sof[%d];", q->symbol, read_part(c, q->slot));
         emit_components(c, q, read_first(c, q->slot), read_part(c, q->slot), true, q->symbol);
@@ -523,10 +413,10 @@ static void emit_output(struct lanes_writer *c, int o)
     const struct lanes *g = c->g;
     const struct nodal *n = g->nodal;
     const struct operand *q = demand_operand(c->w->demand, o);
-    const int in = g->in_place_of[o], side = side_of(g, q->slot);
+    const int in = g->in_place_of[o], side = lanes_side(g, q->slot);
     const char *to = in < 0 ? q->symbol : source_input(c->w, in)->symbol;
     line(c->o, "{");
-    line(c->o, "real sum[%d] = {0};", part_of(c, side));
+    line(c->o, "real sum[%d] = {0};", lanes_part_of(c, side));
     for (int i = 0; i < n->products; i++) {
         const struct nodal_operand *m = &n->operand[n->product[i].operand];
         if (n->product[i].output == o)
@@ -537,9 +427,9 @@ static void emit_output(struct lanes_writer *c, int o)
         const char other = q->slot == SLOT_X ? 'z' : 'x';
         line(c->o, "cgtp_lanes_join<%s, %d>(sum, group_%c);", lanes_turns(g) ? "true" : "false",
              q->slot == SLOT_X ? g->lanes : g->lanes * g->columns, other);
-        line(c->o, "cgtp_lanes_keep(%srow, sum, %c_kept, group_%c);", to, letter_of(q->slot), other);
+        line(c->o, "cgtp_lanes_keep(%srow, sum, %c_kept, group_%c);", to, lanes_letter(q->slot), other);
     } else
-        emit_components(c, q, first_of(c, side), part_of(c, side), false, to);
+        emit_components(c, q, lanes_first_of(c, side), lanes_part_of(c, side), false, to);
     line(c->o, "}");
 }
 
@@ -559,7 +449,7 @@ static void emit_items(struct lanes_writer *c)
     line(c->o, "CGTP_LOOP");
     line(c->o, "for (int i = 0; i < n; i++%s) {", text_string(&next));
     emit_loads(c);
-    if (alike_of(g) > 1 && g->nodal->products && g->splits == 1)
+    if (lanes_alike(g) > 1 && g->nodal->products && g->splits == 1)
         line(c->o, "cgtp_sync_warp();");
     for (int k = 0; k < g->nodal->outers; k++)
         line(c->o, "cgtp_lanes_outer(outer%d, %sof, %sof);", k,
@@ -590,7 +480,7 @@ void lanes_node(struct lanes_writer *c)
     for (int k = 0; k < g->nodal->matrices; k++)
         emit_matrix(c, k);
     for (int k = 0; k < g->nodal->outers; k++)
-        line(c->o, "real outer%d[%d][%d] = {};", k, g->dx, part_of(c, g->dz));
+        line(c->o, "real outer%d[%d][%d] = {};", k, g->dx, lanes_part_of(c, g->dz));
     line(c->o, "CGTP_LOOP");
     line(c->o, "for (int at = 0; at < items; at += %d, turn++) {", g->items);
     if (g->copiers)

@@ -7,6 +7,26 @@ enum {
     BANKS = 32
 };
 
+int lanes_channels(const struct lanes *g)
+{
+    return g->warps / g->splits * g->lanes;
+}
+
+int lanes_first(const struct lanes *g, int split, int components)
+{
+    return components * split / g->splits;
+}
+
+int lanes_threads(const struct lanes *g)
+{
+    return (g->warps + g->copiers) * NODAL_LANES;
+}
+
+int lanes_parts(const struct lanes *g)
+{
+    return g->nodal->mul / lanes_channels(g);
+}
+
 int lanes_channel_step(const struct operand_block *b)
 {
     return block_is_apart(b) ? 1 : b->components;

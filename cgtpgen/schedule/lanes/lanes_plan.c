@@ -14,21 +14,6 @@ enum {
     SPLIT_REGISTERS = 8   /* of results that are in no input's place */
 };
 
-int lanes_channels(const struct lanes *g)
-{
-    return g->warps / g->splits * g->lanes;
-}
-
-int lanes_first(const struct lanes *g, int split, int components)
-{
-    return components * split / g->splits;
-}
-
-int lanes_threads(const struct lanes *g)
-{
-    return (g->warps + g->copiers) * NODAL_LANES;
-}
-
 /* ---- groups of segments ---- */
 
 static const char not_alike[] = "cells that are not alike by parity";

@@ -49,9 +49,10 @@ struct lanes {
     struct layout stage, block; /* a tile's rows; shared memory */
 };
 
-/* Channels of a block; threads. */
+/* Channels of a block; threads; parts that a node's channels have, a block each. */
 int lanes_channels(const struct lanes *);
 int lanes_threads(const struct lanes *);
+int lanes_parts(const struct lanes *);
 
 /* Of so many components of an output or of sums that lanes have, the first of a warp's part; after the last
  * part all of them. */
