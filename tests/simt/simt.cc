@@ -15,6 +15,7 @@
 #define SIMT_UCONTEXT
 #endif
 #ifdef SIMT_UCONTEXT
+#include <setjmp.h>
 #include <ucontext.h>
 #endif
 
@@ -69,23 +70,36 @@ static void *fiber(unsigned char *stack, void (*entry)(void))
     return top;
 }
 #else
+/* Where a fiber stands. ucontext.h starts it; from then on it goes by _setjmp, which unlike swapcontext calls no
+ * system. */
+struct Place {
+    bool started;
+    ucontext_t start;
+    jmp_buf at;
+};
+
 extern "C" void simt_switch(void **from, void *to)
 {
-    ucontext_t *own = (ucontext_t *)malloc(sizeof *own), *other = (ucontext_t *)to;
-    *from = own;
-    swapcontext(own, other);
-    free(own);
+    Place own, *next = (Place *)to;
+    own.started = true;
+    *from = &own;
+    if (_setjmp(own.at))
+        return;
+    if (next->started)
+        _longjmp(next->at, 1);
+    setcontext(&next->start);
 }
 
 static void *fiber(unsigned char *stack, void (*entry)(void))
 {
-    ucontext_t *c = (ucontext_t *)malloc(sizeof *c);
-    getcontext(c);
-    c->uc_stack.ss_sp = stack;
-    c->uc_stack.ss_size = STACK;
-    c->uc_link = NULL;
-    makecontext(c, entry, 0);
-    return c;
+    Place *place = (Place *)(stack + STACK - sizeof(Place) - 64);
+    place->started = false;
+    getcontext(&place->start);
+    place->start.uc_stack.ss_sp = stack;
+    place->start.uc_stack.ss_size = (size_t)((unsigned char *)place - stack);
+    place->start.uc_link = NULL;
+    makecontext(&place->start, entry, 0);
+    return place;
 }
 #endif
 
@@ -521,10 +535,10 @@ template <typename T> static void multiply(T *d, const T *a, const T *b)
         all[l->number][i] = taken(i < 4 ? a[i] : b[i - 4]);
     meet(SIMT_MULTIPLY, __builtin_return_address(0), [] { return true; });
     for (int i = 0; i < 4; i++) {
-        const int row = l->number / 4 + i / 2 * 8, column = l->number % 4 * 2 + i % 2;
+        const double(*const row)[6] = &all[l->number / 4 * 4], (*const column)[6] = &all[(l->number % 4 * 2 + i % 2) * 4];
         double sum = d[i];
         for (int k = 0; k < 8; k++)
-            sum += all[row % 8 * 4 + k % 4][k / 4 * 2 + row / 8] * all[column * 4 + k % 4][4 + k / 4];
+            sum += row[k % 4][k / 4 * 2 + i / 2] * column[k % 4][4 + k / 4];
         put(&d[i], sum);
     }
 }
