@@ -367,8 +367,8 @@ static void emit_begin(struct paired_writer *c)
     struct out *o = c->o;
     line(o, "CGTP_SHARED(shared);");
     line(o, "%s &block = *(%s *)shared;", g->block->name, g->block->name);
-    line(o, "const int team = cgtp_warp() / %d, thread = cgtp_thread() - team * %d;", g->warps,
-         threads_of_team(g));
+    line(o, "const int team = %s, thread = cgtp_thread() - team * %d;",
+         divided(c->w->arena, "cgtp_warp()", g->warps), threads_of_team(g));
     if (g->groups > 1) {
         line(o, "const int group = cgtp_uniform(thread / %d);", paired_threads(g));
         line(o, "const int at = thread %% %d;", paired_threads(g));
