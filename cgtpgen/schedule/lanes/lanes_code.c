@@ -110,7 +110,7 @@ void lanes_begin_channels(struct lanes_writer *c)
     const int warps = g->warps / g->splits;
     const char *warp = g->splits == 1 ? "warp" : arena_printf(c->w->arena, "(warp %% %d)", warps);
     if (g->splits > 1)
-        line(c->o, "const int split = warp / %d;", warps);
+        line(c->o, "const int split = %s;", divided(c->w->arena, "warp", warps));
     line(c->o, "const int channel = %scgtp_lane()%s;",
          warps > 1 ? arena_printf(c->w->arena, "%s * %d + ", warp, g->lanes) : "",
          lanes_alike(g) > 1 ? arena_printf(c->w->arena, " %% %d", g->lanes) : "");
