@@ -78,6 +78,17 @@ static void emit_zeros(struct source *w, int indent, int o)
     }
 }
 
+/* Does the work of an item ask which it is? */
+static bool visit_asks(const struct source *w)
+{
+    bool any = false;
+    for (int o = 0; o < w->demand->outputs; o++)
+        any |= !is_owned(w, o);
+    for (int i = 0; i < w->form->inputs; i++)
+        any |= demand_reads(w->demand, i) && source_input(w, i)->index != INDEX_SHARED;
+    return any;
+}
+
 /* Does the work of item e, with its own rows. */
 static void emit_visit(struct source *w, int indent)
 {
@@ -149,9 +160,10 @@ static void visit_sorted(struct source *w, const char *side, bool receiver)
                 side);
     emit_owned(w, 8, "node", DECLARE | BEGIN);
     text_printf(w->out,
-                "        for (int64_t i = l.graph.%s_row[node]; i < l.graph.%s_row[node + 1]; i++) {\n"
-                "            const int64_t e = %s;\n",
-                side, side, receiver ? "i" : "l.graph.by_sender[i]");
+                "        for (int64_t i = l.graph.%s_row[node]; i < l.graph.%s_row[node + 1]; i++) {\n", side,
+                side);
+    if (visit_asks(w))
+        text_printf(w->out, "            const int64_t e = %s;\n", receiver ? "i" : "l.graph.by_sender[i]");
     emit_visit(w, 12);
     text_printf(w->out, "        }\n");
     emit_owned(w, 8, "node", FINISH);
