@@ -25,9 +25,10 @@ FLAGS = ['-std=c++17', '-O3', '-Xcompiler=-Wall,-Wextra', '-Xptxas=-v', '-Irunti
 OBJECT, CODE = '-c', '-cubin'  # CODE: without the half that runs on the host
 JOBS = 2
 KERNELS = ('forward', 'backward', 'double_backward')
-# On one architecture layers of all kinds, on the others what shows that theirs is known: small products.
-PRODUCTS = {'sm_80': ['nequip_water', 'batch_128'],
-            'sm_90': ['mace_large', 'conv_mixed', 'batch_mixed', 'diffdock_l1', 'tetris_poly_1'],
+# On one architecture products of all evaluations, on the others what shows that theirs is known: small products.
+PRODUCTS = {'sm_80': ['nequip_water', 'batch_128', 'gemm_tied_f64'],  # whose tensor cores have other products in float64
+            'sm_90': ['mace_large', 'conv_mixed', 'batch_mixed', 'diffdock_l1', 'tiled_wide', 'gemm_pairs', 'nodal_pairs',
+                      'lanes_columns', 'paired_pairs'],
             'sm_86': ['nequip_water', 'batch_128', 'staged_graph'], 'sm_89': ['conv_64', 'batch_128'],
             'sm_100': ['conv_64', 'batch_128'], 'sm_120': ['conv_64', 'batch_128']}
 HOSTED = ('sm_86', 'sm_90')  # where the host's half is compiled too, of each product once
@@ -336,6 +337,21 @@ def check_slots_apart():
     equal([one['name'] for one in kernel['schedules']], ['staged_z', 'staged_items'], 'and under a name of its own')
 
 
+def spec_of(product):
+    """The file of a product's spec; NAME_f64: of one that is written, that product in float64."""
+    name = product.removesuffix('_f64')
+    path = next(path for path in (f'specs/{name}.yaml', f'tests/simt/specs/{name}.yaml') if os.path.exists(path))
+    if name == product:
+        return path
+    with open(path) as spec:
+        text = re.sub('^(precision|kernels|tune):.*\n', '', spec.read(), flags=re.M)
+    os.makedirs(f'{BUILD}/cuda', exist_ok=True)
+    with open(f'{BUILD}/cuda/{product}.yaml', 'w') as spec:
+        spec.write(text.replace(f'name: {name}\n', f'name: {product}\n') +
+                   f'precision: float64\nkernels: [{", ".join(KERNELS)}]\n')
+    return spec.name
+
+
 def unit(arch, product):
     """All kernels of a product as one translation unit, where the headers are read once and not for each of them; what
     every file has under the same name, in a namespace of its own, is told apart."""
@@ -566,11 +582,15 @@ if not shutil.which(NVCC):
     skip('pipelined kernels spill nothing', 'no nvcc')
     skip('a self-test builds', 'no nvcc')
     done()
+planned = []
+for product in PRODUCTS[DETAILED[0]]:
+    with open(spec_of(product)) as spec:
+        planned += plan_of(spec.read())
+equal({one['evaluation'] for kernel in planned for one in kernel['schedules']},
+      {verdict['evaluation'] for kernel in planned for verdict in kernel['verdicts']}, f'all evaluations are compiled for {DETAILED[0]}')
 known = set(run(NVCC, '--list-gpu-arch').stdout.replace('compute_', 'sm_').split())
 for arch, some in PRODUCTS.items():
-    written = run(GENERATOR, '--backend=cuda', '-Wno-all', f'--arch={arch}', '-o', f'{BUILD}/cuda/{arch}',
-                  *[next(path for path in (f'specs/{product}.yaml', f'tests/simt/specs/{product}.yaml')
-                         if os.path.exists(path)) for product in some])
+    written = run(GENERATOR, '--backend=cuda', '-Wno-all', f'--arch={arch}', '-o', f'{BUILD}/cuda/{arch}', *map(spec_of, some))
     if written.returncode or written.stdout:
         print(f'Bail out! {arch}: {written.stdout}')
         sys.exit(1)
