@@ -10,8 +10,11 @@ namespace
 {
 
 /* Warps of a launch, whatever the device: partial sums over all items are one a warp, so their order is
- * fixed. */
-enum { CGTP_GENERAL_WARPS = 1024, CGTP_GENERAL_BLOCK = 128 };
+ * fixed. Tests of few items have fewer, so that each of these has several. */
+#ifndef CGTP_GENERAL_WARPS
+#define CGTP_GENERAL_WARPS 1024
+#endif
+enum { CGTP_GENERAL_BLOCK = 128 };
 
 CGTP_DEVICE int cgtp_general_warp(void)
 {
