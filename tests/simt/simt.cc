@@ -515,8 +515,11 @@ static double taken(double value)
 }
 static void put(float *to, double sum)
 {
-    float nearest = (float)sum;
-    *to = fabs(nearest) > fabs(sum) ? nextafterf(nearest, 0) : nearest;
+    const float nearest = (float)sum;
+    uint32_t bits;
+    memcpy(&bits, &nearest, sizeof bits);
+    bits -= fabs(nearest) > fabs(sum); /* the next one to zero */
+    memcpy(to, &bits, sizeof bits);
 }
 static void put(double *to, double sum)
 {
@@ -534,13 +537,13 @@ template <typename T> static void multiply(T *d, const T *a, const T *b)
     for (int i = 0; i < 6; i++)
         all[l->number][i] = taken(i < 4 ? a[i] : b[i - 4]);
     meet(SIMT_MULTIPLY, __builtin_return_address(0), [] { return true; });
-    for (int i = 0; i < 4; i++) {
-        const double(*const row)[6] = &all[l->number / 4 * 4], (*const column)[6] = &all[(l->number % 4 * 2 + i % 2) * 4];
-        double sum = d[i];
-        for (int k = 0; k < 8; k++)
-            sum += row[k % 4][k / 4 * 2 + i / 2] * column[k % 4][4 + k / 4];
-        put(&d[i], sum);
-    }
+    const double(*const row)[6] = &all[l->number / 4 * 4], (*const column)[6] = &all[l->number % 4 * 8];
+    double sum[4] = {d[0], d[1], d[2], d[3]};
+    for (int k = 0; k < 8; k++)
+        for (int i = 0; i < 4; i++)
+            sum[i] += row[k % 4][k / 4 * 2 + i / 2] * column[i % 2 * 4 + k % 4][4 + k / 4];
+    for (int i = 0; i < 4; i++)
+        put(&d[i], sum[i]);
 }
 
 void simt_multiply(float *d, const float *a, const float *b)
