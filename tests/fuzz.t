@@ -31,4 +31,4 @@ report()
 mkdir -p "$BUILD/fuzz"
 report 1 'the fuzzers build' $quickly fuzz-programs
 report 2 'reader' $quickly fuzz FUZZ=reader RUNS=5000 FUZZ_SEED=1
-report 3 'everything' $quickly fuzz FUZZ=all RUNS=300 FUZZ_SEED=1
+report 3 'everything' $quickly fuzz FUZZ=all RUNS=600 FUZZ_SEED=1

@@ -135,8 +135,9 @@ static void check_source(const char *s)
         fail("a bracket that is not closed", s);
 }
 
+/* tunes: with the other plans of each kernel, which take four times as long as all else. */
 static void emit(struct arena *a, const struct plan *plan, const struct backend *backend,
-                 const struct device *device)
+                 const struct device *device, bool tunes)
 {
     struct schedules *all =
         schedules_build(a, plan, &(struct target){.device = device, .evaluations = backend->evaluations});
@@ -145,7 +146,8 @@ static void emit(struct arena *a, const struct plan *plan, const struct backend 
         fail("a wrong plan", text_string(&wrong));
     unsigned rows = 0;
     for (int i = 0; i < emitter_count; i++)
-        if (!emitter_table[i].backend || !strcmp(emitter_table[i].backend, backend->name))
+        if ((!emitter_table[i].backend || !strcmp(emitter_table[i].backend, backend->name)) &&
+            (tunes || !emitter_table[i].tunes))
             rows |= 1u << i;
     const struct emission from = {.backend = backend, .schedules = all, .of_folder = true};
     struct output_file *file;
@@ -162,7 +164,7 @@ static void emit(struct arena *a, const struct plan *plan, const struct backend 
     schedules_dump(&shown, all);
 }
 
-/* Each backend for one of its devices; hash chooses. */
+/* Each backend for one of its devices, and one input in four with programs that tune; hash chooses. */
 static void emit_all(struct arena *a, const struct problem *problem, const struct form *form, uint32_t hash)
 {
     const struct plan *plan = plan_build(a, problem, form);
@@ -175,7 +177,7 @@ static void emit_all(struct arena *a, const struct problem *problem, const struc
         for (int d = 0; d < device_count; d++)
             if (!strcmp(device_table[d].backend, backend_table[b]->name))
                 of[devices++] = &device_table[d];
-        emit(a, plan, backend_table[b], of[hash % devices]);
+        emit(a, plan, backend_table[b], of[hash % devices], hash / 256 % 4 == 0);
     }
     seen.emitted++;
 }
