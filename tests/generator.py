@@ -1,10 +1,13 @@
 """build(folder, compiler, flags, *more): the generator and `more` sources by another compiler or with other flags, all
-at once (compile.sh). (program, what was said); the program is kept while no source or flag changes."""
+at once (compile.sh). (program, what was said); the program is kept while no source or flag changes. counting(): so that
+it counts calls (counter.c), without optimisation, which compilers.t and limits.t share."""
+import fcntl
 import glob
 import os
 import shutil
 import subprocess
 
+BUILD = os.environ.get('BUILD', 'build')
 STANDARD = '-std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic -Werror'.split()
 
 
@@ -31,3 +34,12 @@ def build(folder, compiler, flags, *more):
     with open(stamp, 'w') as there:
         there.write(wanted)
     return program, said
+
+
+def counting():
+    """By clang where there is it, which takes least time."""
+    compiler = shutil.which('clang') or os.environ.get('CC', 'gcc').split()[0]
+    os.makedirs(BUILD, exist_ok=True)
+    with open(f'{BUILD}/counting.lock', 'w') as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return build(f'{BUILD}/counting', compiler, ['-O0', '-finstrument-functions'], 'tests/counter.c')

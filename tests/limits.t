@@ -6,14 +6,13 @@ Four times as much of a spec must take no more than about four times as much of 
 """
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
-from generator import build  # noqa: E402
+from generator import counting  # noqa: E402
 from tap import done, equal, ok  # noqa: E402
 
 GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
@@ -21,16 +20,6 @@ CC = os.environ.get('CC', 'gcc').split()
 SEGMENTS = PATHS = 4096
 OF_KERNELS = 16384
 MORE = 1.35  # than four times: sorting, arrays that double, numbers of more digits
-COUNTER = '''
-#include <stdio.h>
-#include <stdlib.h>
-#define UNCOUNTED __attribute__((no_instrument_function))
-static unsigned long long calls;
-void UNCOUNTED __cyg_profile_func_enter(void *f, void *from) { (void)f, (void)from, calls++; }
-void UNCOUNTED __cyg_profile_func_exit(void *f, void *from) { (void)f, (void)from; }
-static void UNCOUNTED tell(void) { fprintf(stderr, "%llu calls\\n", calls); }
-static void UNCOUNTED __attribute__((constructor)) begin(void) { atexit(tell); }
-'''
 
 
 def repeated(term, n):
@@ -68,15 +57,6 @@ GROWING = {
         lambda n: spec('32x1o', '1o', '32x1e', [f'[0, 0, 0, uvu, true, {i + 1}]' for i in range(n)],
                        more=CONVOLUTION),
 }
-
-
-def build_counter(folder):
-    """The generator, compiled to count calls: by clang where there is it, which takes least time without optimisation."""
-    with open(f'{folder}/counter.c', 'w') as file:
-        file.write(COUNTER)
-    program, said = build(f'{folder}/counting', shutil.which('clang') or CC[0], ['-O0', '-finstrument-functions'],
-                          f'{folder}/counter.c')
-    return program if ok(not said, 'the generator compiles with its calls counted', said) else None
 
 
 def work(counter, text, backend, specs='-'):
@@ -183,7 +163,8 @@ def check_limits_of_kernels():
 
 
 with tempfile.TemporaryDirectory() as own:
-    COUNTING = build_counter(own)
+    program, said = counting()
+    COUNTING = program if ok(not said, 'the generator compiles with its calls counted', said) else None
     if COUNTING:
         check_specs(own, COUNTING)
         check_growth(COUNTING)
