@@ -135,7 +135,7 @@ def run(*command):
 
 def plan_of(text):
     """The kernels of a spec, as planned."""
-    report = subprocess.run([GENERATOR, '--backend=cuda', '-Wno-all', '--print=json', '-o', f'{BUILD}/cuda/plan', '-'],
+    report = subprocess.run([GENERATOR, '--backend=cuda', '-Wno-all', '--print=json', '-'],
                             input=text, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if not ok(report.returncode == 0, 'the spec is planned', report.stdout):
         return []
