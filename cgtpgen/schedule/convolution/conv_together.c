@@ -10,12 +10,16 @@ enum {
 
 /* Of how many of the instructions there are to be left, where sums of a receiver are all that is computed by
  * lanes of one channel: less is not worth that each sum is a chain of its own (on an H200: of table 5's
- * forward at lmax 3 0.90 are left, which take 1.08 times as long; of lmax 4's 0.78, in 0.78 of the time). And
- * in float64, where what is held meanwhile takes two registers (of lmax 4's forward, backward and double
- * backward 0.78 to 0.84, in 1.18, 1.05 and 1.20 of the time; of lmax 5's forward and backward 0.71 and 0.73,
- * in 0.61 and 0.75). */
+ * forward at lmax 3 0.90 are left, which take 1.08 times as long; of lmax 4's 0.78, in 0.78 of the time). */
 #define WORTH 0.85
-#define WORTH_DOUBLE 0.75
+
+/* The same in float64, whose instructions take longer than those chains: anything is worth it (of forward of
+ * table 5 at lmax 3 and of benzene 0.90 are left, in 0.93 to 1.00 of the time; of lmax 4's 0.78, in 0.81); with
+ * gradients (of the same backward 0.92, in 0.92 to 1.02; of lmax 4's 0.80, in 0.96 and 1.04); with both, as
+ * what is held meanwhile takes two registers (of double backward 0.95, in 0.99 to 1.17; of lmax 4's 0.84, in
+ * 1.20). */
+#define WORTH_DOUBLE 0.94
+#define WORTH_DOUBLE_BOTH 0.75
 
 /* And in backward whose gradients of x go through a buffer of edges: memory has more to do, and less is
  * gained (of benzene's and SevenNet-l3i5's backward 0.96 are left, in 1.06 and 1.01 of the time on carbon,
@@ -105,10 +109,10 @@ static double cost_of(const struct convolution *g, const struct code *c, int cha
     return reads_decide(g, channels) ? reads_of(c, channels, flows_back(g)) : instructions_of(c, channels);
 }
 
-/* Joins n paths, if that takes fewer instructions; halves of them, if together they are too long for a loop:
- * where x and y have one l, rows of even and of odd l have no sums in common. */
+/* Joins n paths, if that takes fewer instructions or all are to be; halves of them, if together they are too
+ * long for a loop: where x and y have one l, rows of even and of odd l have no sums in common. */
 static void join(struct arena *a, struct convolution *g, int n, const int *path, const struct conv_choice *c,
-                 int channels)
+                 int channels, bool all)
 {
     const struct path *at = g->demand->plan->problem->path;
     if (n < 2)
@@ -125,12 +129,12 @@ static void join(struct arena *a, struct convolution *g, int n, const int *path,
             half[which][in[which]++] = path[i];
         }
         if (in[0] && in[1]) {
-            join(a, g, in[0], half[0], c, channels);
-            join(a, g, in[1], half[1], c, channels);
+            join(a, g, in[0], half[0], c, channels, all);
+            join(a, g, in[1], half[1], c, channels, all);
             return;
         }
     }
-    if (cost_of(g, code, channels) >= apart && c->together != 2)
+    if (cost_of(g, code, channels) >= apart && !all)
         return;
     for (int i = 0; i < n; i++) {
         g->first[path[i]] = path[0];
@@ -150,7 +154,8 @@ static double all_costs(const struct convolution *g, int channels)
     return all;
 }
 
-static void join_all(struct arena *a, struct convolution *g, const struct conv_choice *c, int channels)
+static void join_groups(struct arena *a, struct convolution *g, const struct conv_choice *c, int channels,
+                        bool all)
 {
     const struct plan *plan = g->demand->plan;
     for (int x = 0; x < plan->groups; x++) {
@@ -160,7 +165,7 @@ static void join_all(struct arena *a, struct convolution *g, const struct conv_c
             for (n = 1; joins && i + n < of_x->paths; n += joins)
                 for (int k = 0; k < n; k++)
                     joins &= may_join(g, of_x->path[i + k], of_x->path[i + n]);
-            join(a, g, n, of_x->path + i, c, channels);
+            join(a, g, n, of_x->path + i, c, channels, all);
         }
     }
 }
@@ -171,6 +176,26 @@ void conv_take_codes(struct convolution *g, int channels)
     g->matrix = codes->matrix;
     g->code = codes->code;
     g->first = codes->first;
+}
+
+/* What is to be left of all costs. */
+static double worth(const struct convolution *g, int channels)
+{
+    if (kernel_size(g->demand->kernel) > 4)
+        return !flows_back(g) ? 1 : g->g_outputs ? WORTH_DOUBLE_BOTH : WORTH_DOUBLE;
+    return leaves_edges(g)             ? WORTH_EDGES
+           : reads_decide(g, channels) ? WORTH_READS
+           : flows_back(g)             ? 1
+                                       : WORTH;
+}
+
+/* Are all paths of one x and y joined where some are? Where sums at receivers are all that is computed, by
+ * lanes of several channels or from 16 bits, those that cost more by themselves cost less than they save: of
+ * SevenNet-l3i5's forward 0.91 to 0.96 of the time is left in bfloat16, 0.92 to 1.00 in float64. In float32
+ * it makes no difference (0.96 to 1.02). */
+static bool joins_all(const struct convolution *g, int channels)
+{
+    return !flows_back(g) && (conv_has_shorts(g) || (channels > 1 && kernel_size(g->demand->kernel) > 4));
 }
 
 void conv_find_together(struct arena *a, struct convolution *g, const struct conv_choice *c)
@@ -185,14 +210,12 @@ void conv_find_together(struct arena *a, struct convolution *g, const struct con
         conv_take_codes(g, channels);
         const double apart = all_costs(g, channels);
         if (c->together != 1)
-            join_all(a, g, c, channels);
-        const double worth = kernel_size(g->demand->kernel) > 4 ? WORTH_DOUBLE
-                             : leaves_edges(g)                  ? WORTH_EDGES
-                             : reads_decide(g, channels)        ? WORTH_READS
-                             : flows_back(g)                    ? 1
-                                                                : WORTH;
-        if (c->together != 2 && all_costs(g, channels) > worth * apart)
+            join_groups(a, g, c, channels, c->together == 2);
+        const bool joined = c->together == 2 || all_costs(g, channels) < worth(g, channels) * apart;
+        if (!joined)
             g->codes[choice] = alone;
+        else if (c->together != 1 && joins_all(g, channels))
+            join_groups(a, g, c, channels, true);
     }
     conv_take_codes(g, 1);
 }
