@@ -2,7 +2,6 @@
 #include "schedule/gemm/gemm_plan.h"
 
 enum {
-    WARPS_MOST = 12,  /* of a block */
     WARPS_LIMIT = 16, /* of a team, at most */
     DIVIDED_MOST = 4, /* the same that divide channels of y, which are not as many for each */
     REGISTERS = 80,   /* that a thread takes besides its sums */
@@ -173,11 +172,11 @@ static struct load load_of(const struct gemm_rows *r)
 }
 
 /* The time of a team's tile if it were alone, as instructions that one could have issued: a warp by itself
- * issues one in eight turns, and waits for a tile's rows where the copies of the next are not under way
- * before. */
+ * issues one in eight turns, waits for a tile's rows where the copies of the next are not under way before,
+ * and for the team's other warps. */
 static double alone_of(const struct gemm_rows *r, struct load load)
 {
-    return 8 * load.most + (r->stages > 1 ? 400 : 2000);
+    return 8 * load.most + (r->stages > 1 ? 400 : 2000) + (r->members > 1 ? 600 : 0);
 }
 
 /* Of a tile of each team, where there are as many warps as a multiprocessor's schedulers can use. */
@@ -222,14 +221,17 @@ static const struct place {
     int warps;
 } places[] = {{true, true, 8}, {true, false, 1}, {false, true, 1}};
 
-/* Teams of how many warps, with chunks of how many blocks: what takes the least time. Returns whether
- * anything has room. */
-static bool choose_teams(struct arena *a, const struct gemm *g, struct gemm_rows *r, int warps,
-                         struct place place)
+/* What has been found, and how long it takes. */
+struct found {
+    struct gemm_rows rows; /* of no teams: nothing */
+    double least;
+};
+
+/* Teams of how many of so many warps, with chunks of how many blocks: what takes the least time. */
+static void choose_teams(struct arena *a, const struct gemm *g, struct gemm_rows *r, int warps,
+                         struct place place, struct found *best)
 {
     static const int team[] = {1, 2, 3, 4, 6, 8, 12, 16}, limit[] = {8, 4, 2, 1};
-    struct gemm_rows best = {0};
-    double least = 0;
     r->resident = place.resident;
     r->split = place.split && gemm_has_parts(r->demand);
     r->registers = device_registers(g->device, warps) - REGISTERS;
@@ -244,21 +246,27 @@ static bool choose_teams(struct arena *a, const struct gemm *g, struct gemm_rows
             const double time = r->teams ? time_of(r, load_of(r)) : 0;
             if (gemm_divides(r) ? r->members > DIVIDED_MOST : r->members > gemm_chunks(r))
                 continue;
-            if (r->teams * r->members >= place.warps && (!best.teams || time < least)) {
-                best = *r;
-                least = time;
-            }
+            if (r->teams * r->members >= place.warps && (!best->rows.teams || time < best->least))
+                *best = (struct found){*r, time};
         }
     }
-    *r = best.teams ? best : *r;
-    return best.teams > 0 && fits(a, g, r);
 }
 
+/* Returns whether anything has room; warps: of a block, at most; 0: as many as take the least time. */
 static bool choose_place(struct arena *a, const struct gemm *g, struct gemm_rows *r, int warps)
 {
+    static const int most[] = {12, 8}; /* 8: with more registers each */
     bool found = false;
-    for (int i = gemm_has_parts(r->demand) ? 0 : 1; i < (int)(sizeof places / sizeof *places) && !found; i++)
-        found = choose_teams(a, g, r, warps ? warps : WARPS_MOST, places[i]);
+    for (int i = gemm_has_parts(r->demand) ? 0 : 1; i < (int)(sizeof places / sizeof *places) && !found;
+         i++) {
+        struct found best = {.least = 0};
+        for (int k = 0; k < (warps ? 1 : (int)(sizeof most / sizeof *most)); k++)
+            choose_teams(a, g, r, warps ? warps : most[k], places[i], &best);
+        if (best.rows.teams) {
+            *r = best.rows;
+            found = fits(a, g, r);
+        }
+    }
     r->unrolled = found && gemm_has_parts(r->demand) && code_of(r) * INSTRUCTION <= g->device->loop_bytes;
     r->turned = found && code_of(r) * INSTRUCTION <= 2 * g->device->loop_bytes;
     return found;
@@ -266,10 +274,13 @@ static bool choose_place(struct arena *a, const struct gemm *g, struct gemm_rows
 
 /* ---- cost ---- */
 
+/* Of what takes less time than the other, work or bytes: how much of it is not hidden. */
+#define BESIDE 0.3
+
 static double cost_of(struct gemm *g)
 {
     const double bytes_per_instruction = 6, per_item = 20, sums_of_parts = 60;
-    const double waits = 1.5; /* beside other evaluations with such figures, measured */
+    const double waits = 1.5; /* of work, beside other evaluations with such figures, measured */
     double work = 0;
     g->bytes = gemm_bytes(g->sums) * (g->sets > 1 ? g->sets : 1);
     for (int k = 0; k < GEMM_KINDS; k++) {
@@ -280,8 +291,8 @@ static double cost_of(struct gemm *g)
     for (int i = 0; i < g->sum_count; i++)
         work += gemm_sum_work(g->sums, &g->sum[i]);
     g->work = per_item + work / GEMM_ITEMS + (g->sums ? sums_of_parts : 0);
-    const double bytes = g->bytes / bytes_per_instruction, longer = g->work > bytes ? g->work : bytes;
-    return waits * (longer + 0.4 * (g->work + bytes - longer));
+    const double bytes = g->bytes / bytes_per_instruction, waited = waits * g->work;
+    return waited > bytes ? waited + BESIDE * bytes : bytes + BESIDE * waited;
 }
 
 /* ---- everything ---- */
