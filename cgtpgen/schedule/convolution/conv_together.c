@@ -13,11 +13,11 @@ enum {
  * forward at lmax 3 0.90 are left, which take 1.08 times as long; of lmax 4's 0.78, in 0.78 of the time). */
 #define WORTH 0.85
 
-/* The same in float64, whose instructions take longer than those chains: anything is worth it (of forward of
- * table 5 at lmax 3 and of benzene 0.90 are left, in 0.93 to 1.00 of the time; of lmax 4's 0.78, in 0.81); with
- * gradients (of the same backward 0.92, in 0.92 to 1.02; of lmax 4's 0.80, in 0.96 and 1.04); with both, as
- * what is held meanwhile takes two registers (of double backward 0.95, in 0.99 to 1.17; of lmax 4's 0.84, in
- * 1.20). */
+/* The same in float64, whose instructions take longer than those chains: anything is worth it (of table 5's
+ * forward at lmax 3 and of benzene's 0.90 are left, in 0.93 to 1.00 of the time; of lmax 4's 0.78, in 0.81);
+ * with gradients (of the same backward 0.92, in 0.92 to 1.02; of lmax 4's 0.80, in 0.96 and 1.04); with both,
+ * as what is held meanwhile takes two registers (of double backward 0.95, in 0.99 to 1.17; of lmax 4's 0.84,
+ * in 1.20). */
 #define WORTH_DOUBLE 0.94
 #define WORTH_DOUBLE_BOTH 0.75
 
