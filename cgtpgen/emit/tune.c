@@ -217,7 +217,8 @@ void emit_tune_makefile(struct text *out, const struct emission *e)
         "$(HERE)%%.cu.o: $(HERE)%%.cu\n\t$(NVCC) -arch=%s $(NVCCFLAGS) $(FLAGS) -c -o $@ $<\n"
         "$(HERE)%%.cu.o: $(CGTPGEN_DATA)/%%.cu\n\t$(NVCC) -arch=%s $(NVCCFLAGS) $(FLAGS) -c -o $@ $<\n"
         "$(HERE)%%.c.o: $(HERE)%%.c\n\t$(NVCC) -O2 $(FLAGS) -c -o $@ $<\n"
-        "$(HERE)%%.c.o: $(CGTPGEN_DATA)/%%.c\n\t$(NVCC) -O2 $(FLAGS) -c -o $@ $<\n\n"
+        "$(HERE)%%.c.o: $(CGTPGEN_DATA)/%%.c\n\t$(NVCC) -O2 $(FLAGS) -c -o $@ $<\n"
+        "%%: %%.o # make's own rule, which would link a source from its object\n\n"
         ".PHONY: clean\nclean:\n\trm -f $(HERE)%s.tune $(OBJECTS)\n",
         name, e->schedules->target.device->name, e->schedules->target.device->name,
         e->schedules->target.device->name, name);
