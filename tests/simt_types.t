@@ -10,7 +10,7 @@ three="-e 's/^kernels: .*/kernels: [forward, backward, double_backward]/'"
 if [ "$TEST_ALL" ]; then
     all=$(echo $from/conv_*.yaml $from/batch_*.yaml $from/paired_*.yaml $from/staged_[gmsp]*.yaml $from/tiled_*.yaml $from/gemm_[wpt]*.yaml \
         $from/lanes_*.yaml)
-    all=$(echo "$all" | sed 's/[^ ]*\(compensated\|outputs\).yaml//g')
+    all=$(echo "$all" | sed 's/[^ ]*\(compensated\|outputs\|meets\).yaml//g')
     for types in "$bfloat16" "$float16" "$device" "$mixed" "$sum64"; do
         name=$(printf '%s\n' "$types" | sed 's/.*&_\([a-z0-9]*\).*/\1/')
         check_kernels "types_$name" "$types" "$all" sizes paths calls

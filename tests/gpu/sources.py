@@ -174,6 +174,7 @@ NARROW = [
     ("lanes_natural", "../tests/simt/specs/lanes_natural", "64", {"kernels": THREE}, "quick"),
     ("lanes_split", "../tests/simt/specs/lanes_split", "64", {}, "quick sanitize"),
     ("lanes_split_f64", "../tests/simt/specs/lanes_split", "64", {"precision": "float64"}, ""),
+    ("lanes_meets", "../tests/simt/specs/lanes_meets", "16", {}, "quick"),
     ("lanes_rows_irmul", "../tests/simt/specs/lanes_rows", "64", {"layout": "ir_mul"}, "quick sanitize"),
     ("lanes_natural_f64_irmul", "../tests/simt/specs/lanes_natural", "64",
      {"kernels": THREE, "precision": "float64", "layout": "ir_mul"}, "quick"),

@@ -331,22 +331,22 @@ bool lanes_meets(const struct lanes_writer *c)
     return c->g->splits > 1 && nodal_has(c->g->nodal, SLOT_Y);
 }
 
-/* What the splits have of a row of y comes together in the first one's lanes. */
+/* What the splits have of a row of y comes together in the first one's lanes, by two buffers in turn: a node
+ * without items has no other barrier. */
 static void emit_meeting(struct lanes_writer *c)
 {
     const struct lanes *g = c->g;
     const struct demand *d = c->w->demand;
     const int threads = g->warps / g->splits * NODAL_LANES;
-    const char *turn = demand_inputs_of(d, SLOT_Y) ? "turn_of_y" : "0";
     for (int o = 0; o < d->outputs && c->split; o++)
         if (demand_operand(d, o)->slot == SLOT_Y)
-            line(c->o, "cgtp_lanes_leave<%d, %d>(&block.%ssums[%s][0][thread], %ssum);", g->dy,
-                 g->warps * NODAL_LANES, demand_operand(d, o)->symbol, turn, demand_operand(d, o)->symbol);
+            line(c->o, "cgtp_lanes_leave<%d, %d>(&block.%ssums[turn_of_y][0][thread], %ssum);", g->dy,
+                 g->warps * NODAL_LANES, demand_operand(d, o)->symbol, demand_operand(d, o)->symbol);
     line(c->o, "cgtp_sync_block();");
     for (int o = 0; o < d->outputs && !c->split; o++)
         for (int k = 1; k < g->splits && demand_operand(d, o)->slot == SLOT_Y; k++)
-            line(c->o, "cgtp_nodal_scale<%d, %d>(%ssum, &block.%ssums[%s][0][thread + %d], 1);", g->dy,
-                 g->warps * NODAL_LANES, demand_operand(d, o)->symbol, demand_operand(d, o)->symbol, turn,
+            line(c->o, "cgtp_nodal_scale<%d, %d>(%ssum, &block.%ssums[turn_of_y][0][thread + %d], 1);", g->dy,
+                 g->warps * NODAL_LANES, demand_operand(d, o)->symbol, demand_operand(d, o)->symbol,
                  k * threads);
 }
 

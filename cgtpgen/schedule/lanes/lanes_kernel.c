@@ -105,7 +105,7 @@ static void emit_channels(struct lanes_writer *c)
             line(c->o, "%sif (split == %d) {", c->split ? "} else " : "", c->split);
         lanes_begin_split(c);
         line(c->o, "CGTP_LOOP");
-        if (demand_inputs_of(c->w->demand, SLOT_Y))
+        if (demand_inputs_of(c->w->demand, SLOT_Y) || lanes_meets(c))
             line(c->o, "for (int turn_of_y = 0; node < nodes; node += step, turn_of_y ^= 1) {");
         else
             line(c->o, "for (; node < nodes; node += step) {");
