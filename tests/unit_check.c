@@ -774,6 +774,7 @@ static void rules_of_matrices_in_lanes(void **state)
     g->splits = 2;
     g->warps = 3;
     expect(all, "lanes: 3 warps for 2 parts of a matrix");
+    expect(all, "lanes: 2 parts of 1 by 1 components");
     expect(all, arena_printf(&arena, "lanes: %d products and %d sums in parts", n->products, n->outers));
     expect(all, "lanes: output 0 in the place of rows that several warps read");
     g = new_lanes(&all, &n);

@@ -59,6 +59,8 @@ static void check(struct checker *c, const struct schedule *s)
                g->items, g->copiers);
     check_that(c, g->stages >= 2, "a ring of %d tiles", g->stages);
     check_that(c, g->warps % g->splits == 0, "%d warps for %d parts of a matrix", g->warps, g->splits);
+    check_that(c, g->splits <= g->dx && g->splits <= g->dz, "%d parts of %d by %d components", g->splits,
+               g->dx, g->dz);
     check_that(c, g->splits == 1 || !g->nodal->products || !g->nodal->outers,
                "%d products and %d sums in parts", g->nodal->products, g->nodal->outers);
     for (int o = 0; o < s->demand->outputs; o++)

@@ -287,8 +287,10 @@ static bool choose(struct arena *a, struct lanes *g, const struct schedule *s)
 static const char *choose_splits(struct arena *a, struct lanes *g, const struct schedule *s)
 {
     const bool may = lanes_turns(g) && (!g->nodal->products || !g->nodal->outers);
+    const int least = g->dx < g->dz ? g->dx : g->dz; /* each part has some of them */
+    const int most = !may ? 1 : least < SPLITS_MOST ? least : SPLITS_MOST;
     bool fills = false;
-    for (g->splits = 1; g->splits <= (may ? SPLITS_MOST : 1); g->splits *= 2)
+    for (g->splits = 1; g->splits <= most; g->splits *= 2)
         if (choose_channels(g)) {
             fills = true;
             if (choose(a, g, s))
