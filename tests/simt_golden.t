@@ -74,6 +74,7 @@ if [ "$TEST_ALL" ]; then
     check_kernels nodal_received "sed -e 's/y: sender/y: receiver/'" tests/simt/specs/nodal_pairs.yaml sizes paths
     check_kernels lanes cat "$lanes tests/simt/specs/lanes_natural.yaml tests/simt/specs/lanes_split.yaml" sizes paths calls
     check_kernels lanes_copies "sed -e 's/80x/48x/g' -e 's/evaluation: lanes/&, warps: 12/'" tests/simt/specs/lanes_parities.yaml sizes paths
+    check_kernels lanes_meets cat tests/simt/specs/lanes_meets.yaml sizes paths
     check_kernels lanes_any "sed $any" tests/simt/specs/lanes_columns.yaml sizes paths
     check_kernels lanes_double_layouts "$irmul $double" \
         'tests/simt/specs/lanes_natural.yaml tests/simt/specs/lanes_rows.yaml tests/simt/specs/lanes_split.yaml' sizes paths
@@ -172,6 +173,10 @@ else
     check_kernels sample_nodal_received "sed $three -e 's/y: sender/y: receiver/'" tests/simt/specs/nodal_pairs.yaml sizes
     check_kernels sample_lanes "sed $three" "$lanes" sizes paths calls
     check_kernels sample_lanes_split "sed -e 's/^kernels: .*/kernels: [backward]/'" tests/simt/specs/lanes_split.yaml sizes
+    # nodes without edges; no more parts than components, which are three
+    check_kernels sample_lanes_meets cat tests/simt/specs/lanes_meets.yaml sizes
+    check_kernels sample_lanes_parts "sed -e 's/warps: 8/warps: 16/'" \
+        'tests/simt/specs/lanes_meets.yaml tests/simt/specs/paired_free.yaml' sizes
     check_kernels sample_lanes_double_any "$irmul $three $double $any" \
         'tests/simt/specs/lanes_natural.yaml tests/simt/specs/lanes_rows.yaml' sizes
     # warps with channels copy, some one row of a tile, some two

@@ -260,11 +260,16 @@ static void load_rows(const struct kind_writer *k)
     }
 }
 
-/* Where the sets' weights of all items are, and the thread's sums of their gradients. */
+/* Where the sets' weights of all items are, and the thread's sums of their gradients; some paths have any. */
 static void name_weights(const struct kind_writer *k)
 {
     const struct source *w = k->c->w;
     const struct paired *g = k->c->g;
+    bool weighted = false;
+    for (int i = 0; i < k->set->paths; i++)
+        weighted |= w->problem->path[k->set->path[i]].weighted;
+    if (!weighted)
+        return;
     int64_t *kept = NEW_ARRAY(w->arena, int64_t, k->kind->sets),
             *sums = NEW_ARRAY(w->arena, int64_t, k->kind->sets);
     for (int i = 0; i < k->kind->sets; i++) {
