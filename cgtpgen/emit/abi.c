@@ -381,8 +381,7 @@ static const char *types_words(struct arena *a, const struct spec *s)
         text_printf(&words, "%s%s %s", i ? ", " : "", slot_name[i], precision_table[s->storage[i]].name);
     text_printf(&words,
                 " (tangents and\n * cotangents as their primals; cgtp.h); arithmetic is in %s, sums over "
-                "items in %s, and"
-                " elements of\n * outputs are rounded to their type once, to nearest even",
+                "items in %s; outputs are\n * rounded to their type once, to nearest even",
                 precision_table[s->compute].name, precision_table[s->sum].name);
     return text_string(&words);
 }
