@@ -1,144 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /* cgtp_convolution.h - the pipelined convolution: how rows come into the stages of a ring and how sums leave
- * a warp. Included after cgtp_cuda.h.
- *
- * A generated kernel describes a path set S by a struct: S::channels, neighbouring channels per lane;
- * S::blocks, channel blocks, each of 32 S::channels channels and computed by a warp of its own. Structs
- * derived from it add where the set's irreps segments are in a row (S::segment) or where its weights are
- * (S::offset).
+ * a warp. Included after cgtp_cuda.h. Where a path set's channels are: see cgtp_segments.h.
  */
 #ifndef CGTP_CONVOLUTION_H
 #define CGTP_CONVOLUTION_H
 
 #include "cgtp_schedule.h"
-#include "cgtp_vector.h"
+#include "cgtp_segments.h"
 
 namespace
 {
 
-/* ---- tables ---- */
-
-/* An irreps segment: channels of `components` elements each, the first at element `offset` of a row. step:
- * elements from one component of a channel to the next; more than 1 where it is the channels of a component
- * that follow each other (layout ir_mul). All segments of a row have the same layout and as many channels. */
-struct cgtp_segment {
-    int components;
-    int64_t offset;
-    int64_t step = 1;
-};
-
-template <typename S> CGTP_BOTH constexpr int cgtp_segments(void)
-{
-    return (int)(sizeof S::segment / sizeof *S::segment);
-}
-
-template <typename S> CGTP_BOTH constexpr bool cgtp_by_component(void)
-{
-    return S::segment[0].step != 1;
-}
-
-/* Components of all segments before segment i; of the longest; is there one of so many? */
-template <typename S> CGTP_BOTH constexpr int cgtp_components_before(int i)
-{
-    int sum = 0;
-    for (int j = 0; j < i; j++)
-        sum += S::segment[j].components;
-    return sum;
-}
-template <typename S> CGTP_BOTH constexpr int cgtp_longest(void)
-{
-    int longest = 0;
-    for (int i = 0; i < cgtp_segments<S>(); i++)
-        longest = longest < S::segment[i].components ? S::segment[i].components : longest;
-    return longest;
-}
-template <typename S> CGTP_BOTH constexpr bool cgtp_has(int components)
-{
-    for (int i = 0; i < cgtp_segments<S>(); i++)
-        if (S::segment[i].components == components)
-            return true;
-    return false;
-}
-
-/* Elements of a channel block in segment i; of all segments first .. last - 1. */
-template <typename S> CGTP_BOTH constexpr int cgtp_block_elements(int first, int last)
-{
-    return CGTP_LANES * S::channels * (cgtp_components_before<S>(last) - cgtp_components_before<S>(first));
-}
-
-/* Row `number` of rows that begin `stride` elements after each other: a number of 32 bits is not negative, which makes one
- * multiplication of it. */
-template <typename T> CGTP_DEVICE T *cgtp_nth_row(T *rows, int64_t number, int64_t stride)
-{
-    return rows + number * stride;
-}
-template <typename T> CGTP_DEVICE T *cgtp_nth_row(T *rows, int number, int64_t stride)
-{
-    return rows + (int64_t)((unsigned long long)(unsigned)number * (unsigned long long)stride);
-}
-
-/* A channel block's part of a row, in chunks of 16 bytes, a lane's first and every 32nd after that. Pointers
- * to the first: one for all segments of the same number of components; one for all where components are apart
- * or there is one channel block. */
-template <typename T, typename S> struct cgtp_row {
-    static constexpr int wide = cgtp_wide<T>();
-    static constexpr bool by_component = S::blocks > 1 && cgtp_by_component<S>();
-    static constexpr bool one = S::blocks == 1 || by_component;
-    static constexpr int run = CGTP_LANES * S::channels / wide; /* chunks of a component */
-    T *by_l[one ? 1 : cgtp_longest<S>() / 2 + 1];                    /* components: 2 l + 1 */
-
-    CGTP_MEMBER cgtp_row(T *row, int channel_block, int lane)
-    {
-        if constexpr (S::blocks == 1) {
-            by_l[0] = cgtp_opaque_global(row + lane * wide);
-        } else if constexpr (by_component) {
-            static_assert(CGTP_LANES % run == 0, "whole components in a warp's chunks");
-            by_l[0] = cgtp_opaque_global(row + channel_block * (CGTP_LANES * S::channels) +
-                                         lane / run * S::segment[0].step + lane % run * wide);
-        } else {
-            cgtp_each<cgtp_longest<S>() / 2 + 1>([&](auto l) {
-                constexpr int d = 2 * decltype(l)::value + 1;
-                if constexpr (cgtp_has<S>(d))
-                    by_l[d / 2] = cgtp_opaque_global(row + channel_block * (CGTP_LANES * S::channels * d) +
-                                                     lane * wide);
-            });
-        }
-    }
-
-    /* The same of row `number` after it. */
-    template <typename Number> CGTP_MEMBER cgtp_row nth(Number number, int64_t stride) const
-    {
-        cgtp_row row(*this);
-        cgtp_each<one ? 1 : cgtp_longest<S>() / 2 + 1>([&](auto l) {
-            constexpr int i = decltype(l)::value;
-            if constexpr (one || cgtp_has<S>(2 * i + 1))
-                row.by_l[i] = cgtp_opaque_global(cgtp_nth_row(by_l[i], number, stride));
-        });
-        return row;
-    }
-
-    /* The lane's chunk among chunks k .. k + 31 of segment i. */
-    template <int i> CGTP_MEMBER T *chunk(int k) const
-    {
-        constexpr cgtp_segment s = S::segment[i];
-        return by_l[one ? 0 : s.components / 2] + s.offset +
-               (by_component ? k / run * s.step : k * (int64_t)wide);
-    }
-
-    /* The lane's element among elements k .. k + 31 of the channel block's part of segment i; k: a multiple of 32. */
-    template <int i> CGTP_MEMBER T *element(int k, int lane) const
-    {
-        constexpr int chunks = CGTP_LANES / wide; /* of 32 elements */
-        static_assert(!by_component || run % chunks == 0, "32 elements of a component");
-        T *const first = chunk<i>(k / wide) + lane;
-        if constexpr (by_component)
-            return first - (lane / run * S::segment[0].step + lane % run * wide) + k / wide % run * wide;
-        else
-            return first - lane * wide;
-    }
-};
-
 /* ---- the ring of stages ---- */
+
+/* Zeros in all stages: lanes without channels read them. Lanes have met since a tile before was done, and meet. */
+template <typename Stage, int stages> CGTP_DEVICE void cgtp_clear_stages(Stage (&ring)[stages], int lane)
+{
+    static_assert(sizeof ring % 16 == 0, "whole chunks");
+    CGTP_LOOP
+    for (int i = lane; i < (int)sizeof ring / 16; i += CGTP_LANES)
+        ((float4 *)ring)[i] = make_float4(0, 0, 0, 0);
+    cgtp_sync_warp();
+}
 
 /* A warp's ring: the copies of an edge's rows start stages - 1 edges before they are needed. load(number, to,
  * lane) starts those of an edge of the tile; `to` is the stage moved on by the lane's 16 bytes, so that each
@@ -242,18 +125,27 @@ CGTP_DEVICE void cgtp_copy_slice(T (&slice)[n], const T *from, int lane, cgtp_po
 }
 
 /* A row of n elements, whatever its alignment: in chunks of 16 bytes, if it has whole ones, or element by
- * element. `from` is in the row, moved on to where the lane's begin. */
-template <int n> CGTP_DEVICE int cgtp_row_begin(int lane)
+ * element. `from` is in the row, moved on to where the lane's begin. Where several items have rows of their own side by
+ * side, each has `threads` lanes, and room for whole chunks. */
+template <int n> CGTP_BOTH constexpr int cgtp_row_piece(void)
 {
-    return n % CGTP_WIDE == 0 ? lane * CGTP_WIDE : lane;
+    return n % CGTP_WIDE == 0 ? (int)CGTP_WIDE : 1;
+}
+template <int n, int threads = CGTP_LANES> CGTP_DEVICE int cgtp_row_begin(int lane)
+{
+    return (threads == CGTP_LANES ? lane : lane % threads) * cgtp_row_piece<n>();
+}
+template <int n> CGTP_BOTH constexpr int cgtp_row_room(void)
+{
+    return (n + CGTP_WIDE - 1) / CGTP_WIDE * CGTP_WIDE;
 }
 /* Rows of n elements, `stride` after each other, from row `first` on: where the lane's part of the first begins; kept in
  * a register, not computed anew. */
-template <int n, bool kept> struct cgtp_lanes_rows {
+template <int n, bool kept, int threads = CGTP_LANES> struct cgtp_lanes_rows {
     const real *at;
 
     CGTP_MEMBER cgtp_lanes_rows(const real *rows, int64_t first, int64_t stride, int lane)
-        : at(rows + first * stride + cgtp_row_begin<n>(lane))
+        : at(rows + first * stride + cgtp_row_begin<n, threads>(lane))
     {
         if constexpr (kept)
             at = cgtp_opaque_global(at);
@@ -263,22 +155,26 @@ template <int n, bool kept> struct cgtp_lanes_rows {
         return cgtp_nth_row(at, number, stride);
     }
 };
-template <int n>
-CGTP_DEVICE void cgtp_copy_lanes_row(real (&slice)[n], const real *from, int lane, cgtp_policy policy)
+template <int n, int threads = CGTP_LANES, int room>
+CGTP_DEVICE void cgtp_copy_lanes_row(real (&slice)[room], const real *from, int lane, cgtp_policy policy)
 {
-    if constexpr (n % CGTP_WIDE == 0) {
-        cgtp_copy_slice(slice, from, lane, policy);
-    } else {
-        CGTP_UNROLL
-        for (int k = 0; k < n; k += CGTP_LANES)
-            if (n - k >= CGTP_LANES || lane < n - k)
-                cgtp_copy_element(slice + k - lane * (CGTP_WIDE - 1), from + k);
-    }
+    constexpr int piece = cgtp_row_piece<n>(), pieces = n / piece;
+    const int own = threads == CGTP_LANES ? lane : lane % threads;
+    static_assert(threads == CGTP_LANES ? room == n : room == CGTP_LANES / threads * cgtp_row_room<n>(), "an item's row each");
+    real *const to = slice + (own * piece - lane * CGTP_WIDE + (threads == CGTP_LANES ? 0 : lane / threads * cgtp_row_room<n>()));
+    CGTP_UNROLL
+    for (int k = 0; k < pieces; k += threads)
+        if (pieces - k >= threads || own < pieces - k) {
+            if constexpr (piece == 1)
+                cgtp_copy_element(to + k, from + k);
+            else
+                cgtp_copy16(to + k * piece, from + k * piece, policy);
+        }
 }
 template <int n>
 CGTP_DEVICE void cgtp_copy_row(real (&slice)[n], const real *row, int lane, cgtp_policy policy)
 {
-    cgtp_copy_lanes_row(slice, row + cgtp_row_begin<n>(lane), lane, policy);
+    cgtp_copy_lanes_row<n>(slice, row + cgtp_row_begin<n>(lane), lane, policy);
 }
 
 /* A row of n numbers of 16 bits, whatever its alignment: in chunks of 16 bytes, if it has whole ones, or by words of 4
@@ -316,15 +212,17 @@ CGTP_DEVICE void cgtp_widen_row(real (&to)[n], const T (&slice)[room], int64_t n
 template <int i, typename Row> CGTP_DEVICE void cgtp_copy_from(const Row &, int, cgtp_policy)
 {
 }
-template <int i, typename Row, typename T, int n, int... more>
-CGTP_DEVICE void cgtp_copy_from(const Row &row, int lane, cgtp_policy policy, T (&slice)[n], T (&...others)[more])
+template <int i, int threads, typename T, typename S, int n, int... more>
+CGTP_DEVICE void cgtp_copy_from(const cgtp_row<const T, S, threads> &row, int lane, cgtp_policy policy, T (&slice)[n],
+                                T (&...others)[more])
 {
-    constexpr int wide = cgtp_wide<T>(), chunks = n / wide;
-    static_assert(n % wide == 0, "whole chunks");
+    using Row = cgtp_row<const T, S, threads>;
+    static_assert(n == CGTP_LANES * S::channels * S::segment[i].components, "whole warps");
+    T *const to = slice + (row.template in_slice<i>(lane) - lane * cgtp_wide<T>());
     CGTP_UNROLL
-    for (int k = 0; k < chunks; k += CGTP_LANES)
-        if (chunks - k >= CGTP_LANES || lane < chunks - k)
-            cgtp_copy16(slice + k * wide, row.template chunk<i>(k), policy);
+    for (int k = 0; k < Row::template chunks<i>(); k += threads)
+        if (row.template has<i>(k))
+            cgtp_copy<Row::wide * (int)sizeof(T)>(to + k * Row::wide, row.template chunk<i>(k), policy);
     cgtp_copy_from<i + 1>(row, lane, policy, others...);
 }
 
@@ -360,21 +258,37 @@ template <typename S> CGTP_BOTH constexpr int64_t cgtp_usual_distance(int togeth
     return best;
 }
 
-/* Where the lane's copies of the channel block's weights begin in a row. */
-template <typename S, typename T> CGTP_DEVICE int64_t cgtp_weights_begin(int channel_block, int lane)
-{
-    constexpr int wide = cgtp_wide<T>(), slice = CGTP_LANES * S::channels;
-    constexpr int chunks = slice / wide, together = CGTP_LANES / chunks;
-    constexpr int64_t distance = together > 1 ? cgtp_usual_distance<S>(together) : 0;
-    return channel_block * slice + lane / chunks * distance + lane % chunks * wide;
-}
+/* How an item's lanes share the channel block's weights: chunks of `wide` elements, of which a path has so many; of how
+ * many paths in a copy, whose weights are mostly so far apart. */
+template <typename S, typename T> struct cgtp_weights {
+    static constexpr int paths = (int)(sizeof S::offset / sizeof *S::offset);
+    static constexpr int wide = S::aligned < cgtp_wide<T>() ? S::aligned : cgtp_wide<T>();
+    static constexpr int chunks = (S::blocks == 1 ? S::mul : cgtp_width<S>()) / wide;
+    static constexpr bool whole = S::blocks == 1 || cgtp_is_whole<S>();
+    static constexpr int together = chunks < S::lanes ? S::lanes / chunks : 1;
+    static constexpr int64_t distance = together > 1 ? cgtp_usual_distance<S>(together) : 0;
+
+    /* Where the lane's copies begin in a row, and in the slices of the first paths. */
+    static CGTP_MEMBER int64_t begin(int channel_block, int lane)
+    {
+        const int own = cgtp_member<S>(lane);
+        return channel_block * cgtp_width<S>() + own / chunks * distance + own % chunks * wide;
+    }
+    static CGTP_MEMBER int in_slices(int lane)
+    {
+        const int own = cgtp_member<S>(lane);
+        if constexpr (chunks * wide == CGTP_LANES * S::channels) /* one after the other */
+            return own * wide;
+        return own / chunks * (CGTP_LANES * S::channels) + cgtp_item_of<S>(lane) * cgtp_width<S>() + own % chunks * wide;
+    }
+};
 
 /* Rows of weights, `stride` after each other, from row `first` on: where the lane's part of the channel block's in the first begins (kept: see
  * cgtp_lanes_rows). */
 template <typename S, bool kept, typename T>
 CGTP_DEVICE const T *cgtp_lanes_weights(const T *rows, int64_t first, int64_t stride, int channel_block, int lane)
 {
-    const T *const at = rows + first * stride + cgtp_weights_begin<S, T>(channel_block, lane);
+    const T *const at = rows + first * stride + cgtp_weights<S, T>::begin(channel_block, lane);
     if constexpr (kept)
         return cgtp_opaque_global(at);
     else
@@ -384,32 +298,49 @@ CGTP_DEVICE const T *cgtp_lanes_weights(const T *rows, int64_t first, int64_t st
 /* The channel block's weights of all paths, to neighbouring slices: those of several paths in a copy. `from` is in the
  * row, moved on to where the lane's begin. */
 template <typename S, typename T>
-CGTP_DEVICE void cgtp_copy_lanes_weights(T *slices, const T *from, int lane, cgtp_policy policy)
+CGTP_DEVICE void cgtp_copy_lanes_weights(T *slices, const T *from, int channel_block, int lane, cgtp_policy policy)
 {
-    constexpr int n = (int)(sizeof S::offset / sizeof *S::offset), slice = CGTP_LANES * S::channels;
-    constexpr int wide = cgtp_wide<T>(), chunks = slice / wide, together = CGTP_LANES / chunks;
-    constexpr int64_t distance = together > 1 ? cgtp_usual_distance<S>(together) : 0;
+    using W = cgtp_weights<S, T>;
+    constexpr int n = W::paths, slice = CGTP_LANES * S::channels, wide = W::wide, chunks = W::chunks;
+    constexpr int together = W::together, threads = S::lanes;
+    constexpr int64_t distance = W::distance;
+    const int own = cgtp_member<S>(lane), channels = cgtp_channels_of<S>(channel_block);
+    const bool has = W::whole || own % chunks * wide < channels;
     from = cgtp_opaque_global(from);
+    slices += W::in_slices(lane) - lane * cgtp_wide<T>();
     cgtp_each<(n + together - 1) / together>([&](auto copy) {
         constexpr int i = decltype(copy)::value * together, here = n - i < together ? n - i : together;
-        if (here * chunks == CGTP_LANES || lane < here * chunks) {
-            constexpr int64_t offset = S::offset[i];
+        constexpr int64_t offset = S::offset[i];
+        if constexpr (chunks > threads) {
+            CGTP_UNROLL
+            for (int k = 0; k < chunks; k += threads)
+                if ((chunks - k >= threads || own < chunks - k) && (W::whole || (k + own) * wide < channels))
+                    cgtp_copy<wide * (int)sizeof(T)>(slices + i * slice + k * wide, from + offset + k * wide, policy);
+        } else if ((here * chunks == threads || own < here * chunks) && has) {
             int64_t more = 0; /* where the distance is another one */
             cgtp_each<here - 1>([&](auto other) {
                 constexpr int j = decltype(other)::value + 1;
                 constexpr int64_t is = S::offset[i + j] - S::offset[i] - j * distance;
                 constexpr int64_t was = S::offset[i + j - 1] - S::offset[i] - (j - 1) * distance;
                 if constexpr (is != was)
-                    more = lane < j * chunks ? more : is;
+                    more = own < j * chunks ? more : is;
             });
-            cgtp_copy16(slices + i * slice, from + offset + more, policy);
+            cgtp_copy<wide * (int)sizeof(T)>(slices + i * slice, from + offset + more, policy);
         }
     });
 }
 template <typename S, typename T>
 CGTP_DEVICE void cgtp_copy_weights(T *slices, const T *row, int channel_block, int lane, cgtp_policy policy)
 {
-    cgtp_copy_lanes_weights<S>(slices, row + cgtp_weights_begin<S, T>(channel_block, lane), lane, policy);
+    cgtp_copy_lanes_weights<S>(slices, row + cgtp_weights<S, T>::begin(channel_block, lane), channel_block, lane, policy);
+}
+
+/* A number of each of the items side by side, by its first lane, into a field of a stage that is moved on by the lane's
+ * 16 bytes. */
+template <int lanes> CGTP_DEVICE void cgtp_note(int64_t (&field)[CGTP_LANES / lanes], int64_t number, int lane)
+{
+    if (lane % lanes == 0)
+        *(int64_t *)((unsigned char *)&field - lane * 16 + lane / lanes * 8) = number;
 }
 
 /* ---- between slices and a lane's registers ---- */
@@ -427,18 +358,18 @@ template <int n, int m, typename T> CGTP_DEVICE void cgtp_store_lane(T (&slice)[
 }
 
 /* The same of a slice in which components are apart: v neighbouring channels, element r[u * d + i] of
- * component i of channel u. */
-template <int v, int n, int m, typename T>
+ * component i of channel u; `lanes` lanes an item. */
+template <int v, int lanes = CGTP_LANES, int n, int m, typename T>
 CGTP_DEVICE void cgtp_load_lane_components(real (&r)[n], const T (&slice)[m], int lane)
 {
     static_assert(m == n * CGTP_LANES, "a slice of these channels");
-    cgtp_load_components<v, n / v>(r, slice + lane * v, CGTP_LANES * v);
+    cgtp_load_components<v, n / v>(r, slice + lane / lanes * (lanes * n) + lane % lanes * v, lanes * v);
 }
-template <int v, int n, int m, typename T>
+template <int v, int lanes = CGTP_LANES, int n, int m, typename T>
 CGTP_DEVICE void cgtp_store_lane_components(T (&slice)[m], const real (&r)[n], int lane)
 {
     static_assert(m == n * CGTP_LANES, "a slice of these channels");
-    cgtp_store_components<v, n / v>(slice + lane * v, CGTP_LANES * v, r);
+    cgtp_store_components<v, n / v>(slice + lane / lanes * (lanes * n) + lane % lanes * v, lanes * v, r);
 }
 
 /* Of several: each array, its slice; each slice, its array. */
@@ -476,6 +407,35 @@ template <int v, typename T = real> struct cgtp_outgoing {
     }
 };
 
+/* The same of a lane that has `channels` of them, in a row that is aligned to so many elements. */
+template <int v, int aligned, typename T = real> struct cgtp_outgoing_some {
+    T *const to;
+    const int channels;
+    real value[v];
+
+    CGTP_MEMBER cgtp_outgoing_some(T *row, int channels_) : to(row), channels(channels_)
+    {
+    }
+    CGTP_MEMBER ~cgtp_outgoing_some()
+    {
+        constexpr int piece = cgtp_piece(v, aligned);
+        CGTP_UNROLL
+        for (int i = 0; i < v; i += piece)
+            if (i + piece <= channels) {
+                cgtp_store_stream<piece>(to + i, value + i);
+            } else {
+                CGTP_UNROLL
+                for (int j = i; j < i + piece - 1; j++)
+                    if (j < channels)
+                        cgtp_store_stream<1>(to + j, value + j);
+            }
+    }
+    CGTP_MEMBER operator real *()
+    {
+        return value;
+    }
+};
+
 /* Weights in 16 bits, of the lane's v channels: what the function of a path is given as an array. */
 template <int v> struct cgtp_incoming {
     real value[v];
@@ -493,35 +453,43 @@ template <int v> struct cgtp_incoming {
 template <cgtp_how how, int i, typename Row> CGTP_DEVICE void cgtp_write_to(const Row &, int)
 {
 }
-template <cgtp_how how, int i, typename T, typename S, int n, int... more>
-CGTP_DEVICE void cgtp_write_to(const cgtp_row<T, S> &row, int lane, const T (&slice)[n], const T (&...others)[more])
+template <cgtp_how how, int i, int threads, typename T, typename S, int n, int... more>
+CGTP_DEVICE void cgtp_write_to(const cgtp_row<T, S, threads> &row, int lane, const T (&slice)[n], const T (&...others)[more])
 {
-    constexpr int wide = cgtp_wide<T>(), chunks = n / wide;
-    static_assert(n % CGTP_LANES == 0, "whole warps");
-    if constexpr (how == CGTP_ADD && sizeof(real) == 8) { /* neighbouring elements at once: there are no wider atomics */
-        CGTP_UNROLL
-        for (int k = 0; k < n; k += CGTP_LANES)
-            cgtp_add(row.template element<i>(k, lane), slice[k + lane]);
-    } else {
-        CGTP_UNROLL
-        for (int k = 0; k < chunks; k += CGTP_LANES)
-            if (chunks - k >= CGTP_LANES || lane < chunks - k) {
-                T *const to = row.template chunk<i>(k);
-                if constexpr (how == CGTP_ADD)
-                    cgtp_add16(to, slice + (k + lane) * wide);
-                else
-                    cgtp_put16(to, slice + (k + lane) * wide);
+    using Row = cgtp_row<T, S, threads>;
+    constexpr int wide = Row::wide;
+    static_assert(n == CGTP_LANES * S::channels * S::segment[i].components, "whole warps");
+    const T *const from = slice + row.template in_slice<i>(lane);
+    CGTP_UNROLL
+    for (int k = 0; k < Row::template chunks<i>(); k += threads)
+        if (row.template has<i>(k)) {
+            T *const to = row.template chunk<i>(k);
+            if constexpr (how == CGTP_STORE) {
+                cgtp_put<wide * (int)sizeof(T)>(to, from + k * wide);
+            } else if constexpr (wide * sizeof(T) == 16 && sizeof(T) == 4) {
+                cgtp_add16(to, from + k * wide);
+            } else {
+                CGTP_UNROLL
+                for (int j = 0; j < wide; j++)
+                    cgtp_add(to + j, from[k * wide + j]);
             }
-    }
+        }
     cgtp_write_to<how, i + 1>(row, lane, others...);
 }
 
-/* The channel block's part of each segment, from slices to a row. */
+/* How chunks are cut that are added: to float64 element by element, neighbouring ones at once, as there are no wider atomics. */
+template <typename S> struct cgtp_by_element : S {
+    static constexpr int aligned = 1;
+};
+/* The channel block's part of each segment, from slices to a row: of several items side by side each lane's own item's. */
 template <typename S, cgtp_how how, typename T, int... n>
 CGTP_DEVICE void cgtp_write_segments(T *row, int channel_block, int lane, const T (&...slice)[n])
 {
     static_assert(sizeof...(n) == cgtp_segments<S>(), "a slice per segment");
-    cgtp_write_to<how, 0>(cgtp_row<T, S>(row, channel_block, lane), lane, slice...);
+    if constexpr (how == CGTP_ADD && sizeof(real) == 8)
+        cgtp_write_to<how, 0>(cgtp_row<T, cgtp_by_element<S>>(row, channel_block, lane), lane, slice...);
+    else
+        cgtp_write_to<how, 0>(cgtp_row<T, S>(row, channel_block, lane), lane, slice...);
 }
 
 } // namespace

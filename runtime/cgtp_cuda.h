@@ -126,42 +126,6 @@ CGTP_DEVICE int cgtp_bits(unsigned bits)
     return __popc(bits);
 }
 
-/* ---- products of matrices by a warp ---- */
-
-/* The TF32 number next to the value, ties away from zero: what tensor cores take of a float, its sign, exponent and 10 bits.
- * Infinity stays; some NaNs become zero. Two instructions, where the conversion is four on sm_90. */
-CGTP_DEVICE float cgtp_tf32(float value)
-{
-    return __uint_as_float((__float_as_uint(value) + 0x1000) & 0xffffe000);
-}
-
-/* d += a b, where a is 16 by 8, b 8 by 8 and d 16 by 8; of floats of a and b what TF32 has counts. Lane 4 r + c has a[0] of
- * row r, column c, a[1] of row r + 8, and a[2], a[3] four columns on; b[0] of row c, column r, and b[1] four rows on;
- * d[0], d[1] of row r, columns 2 c and 2 c + 1, and d[2], d[3] of row r + 8. All lanes call. */
-CGTP_DEVICE void cgtp_mma(float (&d)[4], const float (&a)[4], const float (&b)[2])
-{
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),
-          "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b[0])), "r"(__float_as_uint(b[1])));
-}
-CGTP_DEVICE void cgtp_mma(double (&d)[4], const double (&a)[4], const double (&b)[2])
-{
-#if __CUDA_ARCH__ >= 900 /* twice as fast there */
-    asm("mma.sync.aligned.m16n8k8.row.col.f64.f64.f64.f64 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};"
-        : "+d"(d[0]), "+d"(d[1]), "+d"(d[2]), "+d"(d[3])
-        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(b[0]), "d"(b[1]));
-#else
-    CGTP_UNROLL
-    for (int part = 0; part < 4; part++) /* rows of d, columns of a */
-        asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-            : "+d"(d[part % 2 * 2]), "+d"(d[part % 2 * 2 + 1])
-            : "d"(a[part]), "d"(b[part / 2]));
-#endif
-}
-
 /* ---- asynchronous copies, global to shared memory, ordered by groups of the calling thread ---- */
 
 /* How long a line should stay in L2. */
@@ -224,6 +188,18 @@ CGTP_DEVICE void cgtp_copy16(void *shared, const void *global, cgtp_policy polic
                      cgtp_address_of(shared)),
                  "l"(global), "l"(policy.bits)
                  : "memory");
+}
+
+/* The same of 16, 8 or 4 bytes, at multiples of as many. */
+template <int bytes> CGTP_DEVICE void cgtp_copy(void *shared, const void *global, cgtp_policy policy)
+{
+    if constexpr (bytes == 16)
+        cgtp_copy16(shared, global, policy);
+    else
+        asm volatile("cp.async.ca.shared.global.L2::cache_hint.L2::128B [%0], [%1], %2, %3;" ::"r"(
+                         cgtp_address_of(shared)),
+                     "l"(global), "n"(bytes), "l"(policy.bits)
+                     : "memory");
 }
 
 /* The number, of which the compiler knows nothing: what is made of it is made anew; a loop of so many turns stays one. */
@@ -301,6 +277,19 @@ CGTP_DEVICE void cgtp_read16_stream(real *r, const real *p)
 template <typename T> CGTP_DEVICE void cgtp_put16(T *global, const T *shared)
 {
     __stcs((float4 *)global, *(const float4 *)shared);
+}
+
+/* The same of 16, 8, 4 or 2 bytes, at multiples of as many. */
+template <int bytes, typename T> CGTP_DEVICE void cgtp_put(T *global, const T *shared)
+{
+    if constexpr (bytes == 16)
+        cgtp_put16(global, shared);
+    else if constexpr (bytes == 8)
+        __stcs((float2 *)global, *(const float2 *)shared);
+    else if constexpr (bytes == 4)
+        __stcs((float *)global, *(const float *)shared);
+    else
+        __stcs((unsigned short *)global, *(const unsigned short *)shared);
 }
 
 /* Adds the 16 bytes of reals at `shared` to those at `global`, each element atomically. */
@@ -596,5 +585,7 @@ static inline int cgtp_multiprocessors(void)
 }
 
 } // namespace
+
+#include "cgtp_mma.h"
 
 #endif

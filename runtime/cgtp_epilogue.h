@@ -10,6 +10,32 @@ namespace
 
 /* ---- a lane's channels of all segments of a path set, one after the other: r[channels * components] ---- */
 
+/* Of segment `number` of a row, from channel `first` on, where there are `own` of them, at any alignment; zeros for others. */
+template <typename S, int number, typename T>
+CGTP_DEVICE void cgtp_load_some(real *r, const T *row, int first, int own)
+{
+    constexpr cgtp_segment s = S::segment[number];
+    constexpr int v = S::channels, d = s.components, n = cgtp_by_component<S>() ? v : v * d;
+    constexpr int piece = cgtp_piece(n, S::aligned < cgtp_wide<T>() ? S::aligned : cgtp_wide<T>());
+    CGTP_UNROLL
+    for (int k = 0; k < v * d; k += piece) {
+        const T *const from = row + s.offset + (cgtp_by_component<S>() ? k / v * s.step + first + k % v : first * d + k);
+        const int have = cgtp_by_component<S>() ? own - k % v : own * d - k; /* elements from there on */
+        real some[piece] = {0};
+        if (cgtp_is_whole<S>() || have >= piece) {
+            cgtp_load<piece>(some, from);
+        } else {
+            CGTP_UNROLL
+            for (int j = 0; j < piece - 1; j++)
+                if (j < have)
+                    cgtp_load<1>(some + j, from + j);
+        }
+        CGTP_UNROLL
+        for (int j = 0; j < piece; j++)
+            r[cgtp_by_component<S>() ? (k % v + j) * d + k / v : k + j] = some[j];
+    }
+}
+
 /* From a row, whose address the compiler is not to take apart: segments first .. end - 1. */
 template <typename S, int first_segment = 0, int end_segment = cgtp_segments<S>(), typename T>
 CGTP_DEVICE void cgtp_load_segments(real *r, const T *row, int channel_block, int lane)
@@ -20,8 +46,10 @@ CGTP_DEVICE void cgtp_load_segments(real *r, const T *row, int channel_block, in
         constexpr cgtp_segment s = S::segment[number];
         constexpr int begin =
             (cgtp_components_before<S>(number) - cgtp_components_before<S>(first_segment)) * S::channels;
-        const int first = (channel_block * CGTP_LANES + lane) * S::channels;
-        if constexpr (cgtp_by_component<S>())
+        const int first = (channel_block * S::lanes + cgtp_member<S>(lane)) * S::channels;
+        if constexpr (!cgtp_is_whole<S>() || S::aligned < cgtp_wide<T>())
+            cgtp_load_some<S, number>(r + begin, row, first, cgtp_own_channels<S>(channel_block, lane));
+        else if constexpr (cgtp_by_component<S>())
             cgtp_load_components<S::channels, s.components>(r + begin, row + first + s.offset, s.step);
         else
             cgtp_load<S::channels * s.components>(r + begin, row + first * s.components + s.offset);
@@ -124,9 +152,10 @@ template <typename S> CGTP_BOTH constexpr int cgtp_batch_end(int first, int leng
 }
 
 template <typename S, int first, int buffer, typename T, int buffers, int length>
-CGTP_DEVICE void cgtp_store_batches(T (&staging)[buffers][length], const real *r, const cgtp_row<T, S> &row,
-                                    int lane)
+CGTP_DEVICE void cgtp_store_batches(T (&staging)[buffers][length], const real *r,
+                                    const cgtp_row<T, S, CGTP_LANES> &row, int lane)
 {
+    using Row = cgtp_row<T, S, CGTP_LANES>;
     constexpr int end = cgtp_batch_end<S>(first, length);
     static_assert(end > first, "a buffer holds a segment");
     static_assert(buffers > 1 || end == cgtp_segments<S>(), "a second buffer");
@@ -135,21 +164,22 @@ CGTP_DEVICE void cgtp_store_batches(T (&staging)[buffers][length], const real *r
         constexpr int n = S::channels * S::segment[i].components;
         T *const slice = staging[buffer] + cgtp_block_elements<S>(first, i);
         const real *const from = r + cgtp_components_before<S>(i) * S::channels;
+        if (S::lanes < CGTP_LANES && lane >= S::lanes)
+            return; /* those of other items have the same */
         if constexpr (cgtp_by_component<S>())
-            cgtp_store_components<S::channels, n / S::channels>(slice + lane * S::channels,
-                                                                CGTP_LANES * S::channels, from);
+            cgtp_store_components<S::channels, n / S::channels>(slice + lane * S::channels, cgtp_width<S>(), from);
         else
             cgtp_store<n>(slice + lane * n, from);
     });
     cgtp_sync_warp();
     cgtp_each<end - first>([&](auto number) {
         constexpr int i = first + decltype(number)::value;
-        constexpr int wide = cgtp_wide<T>(), chunks = cgtp_block_elements<S>(i, i + 1) / wide;
+        constexpr int wide = Row::wide;
         const T *const from = staging[buffer] + cgtp_block_elements<S>(first, i);
         CGTP_UNROLL
-        for (int k = 0; k < chunks; k += CGTP_LANES)
-            if (chunks - k >= CGTP_LANES || lane < chunks - k)
-                cgtp_put16(row.template chunk<i>(k), from + (k + lane) * wide);
+        for (int k = 0; k < Row::template chunks<i>(); k += CGTP_LANES)
+            if (row.template has<i>(k))
+                cgtp_put<wide * (int)sizeof(T)>(row.template chunk<i>(k), from + (k + lane) * wide);
     });
     if constexpr (end < cgtp_segments<S>())
         cgtp_store_batches<S, end, 1 - buffer>(staging, r, row, lane);
@@ -162,8 +192,43 @@ CGTP_DEVICE void cgtp_store_segments(real (&staging)[buffers][length], const rea
                                      int lane)
 {
     auto &rounded = *(T(*)[buffers][length * (int)sizeof(real) / (int)sizeof(T)])&staging;
-    cgtp_store_batches<S, 0, 0>(rounded, r, cgtp_row<T, S>(row, channel_block, lane), lane);
+    cgtp_store_batches<S, 0, 0>(rounded, r, cgtp_row<T, S, CGTP_LANES>(row, channel_block, lane), lane);
     cgtp_sync_warp();
+}
+
+/* ---- items side by side ---- */
+
+/* Sums over the items that a warp works on side by side, each with `lanes` neighbouring lanes: in all of them, in a fixed
+ * order. All lanes call. */
+template <int lanes, int n> CGTP_DEVICE void cgtp_join_items(real (&sum)[n])
+{
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++) {
+        CGTP_UNROLL
+        for (int mask = lanes; mask < CGTP_LANES; mask *= 2)
+            sum[i] += cgtp_shuffle_xor(sum[i], mask);
+    }
+}
+
+/* As cgtp_reduce_lanes, of each item over its own lanes, to its own row `to`; not of those that are not `there`. */
+template <int n, cgtp_how how, int lanes, int done = 0, typename T>
+CGTP_DEVICE void cgtp_reduce_items(T *to, real *value, bool there)
+{
+    constexpr int left = n - done, here = left < lanes ? left : lanes, width = cgtp_sums_length(here);
+    real some[width];
+    CGTP_UNROLL
+    for (int i = 0; i < width; i++)
+        some[i] = i < here ? value[done + i] : 0;
+    cgtp_sums<width, lanes>(some);
+    const int index = cgtp_sums_index<width>();
+    if (there && cgtp_lane() % lanes < width && index < here) {
+        if constexpr (how == CGTP_ADD)
+            cgtp_add(to + done + index, some[0]);
+        else
+            cgtp_leave(to + done + index, some[0]);
+    }
+    if constexpr (left > lanes)
+        cgtp_reduce_items<n, how, lanes, done + lanes>(to, value, there);
 }
 
 /* ---- sums that carry rounding errors along ---- */
@@ -405,7 +470,7 @@ template <int n> CGTP_DEVICE void cgtp_read_stream(real *r, const real *p)
     }
 }
 
-/* n elements of a sum over rows, 16 bytes or one, and 16 bytes of a sum that carries its errors along. */
+/* n elements of a sum over rows, 16 bytes or one; the same of a sum that carries its errors along. */
 template <int n> struct cgtp_plain_elements {
     real (&sum)[n];
 
@@ -419,18 +484,17 @@ template <int n> struct cgtp_plain_elements {
     }
 };
 using cgtp_plain_chunk = cgtp_plain_elements<CGTP_WIDE>;
-template <typename Sum> struct cgtp_carried_chunk {
-    Sum (&sum)[CGTP_WIDE];
-    real (&rest)[CGTP_WIDE];
+template <typename Sum, int n> struct cgtp_carried_chunk {
+    Sum (&sum)[n];
+    real (&rest)[n];
 
     CGTP_MEMBER void add(const real *row) const
     {
-        cgtp_plain_chunk{rest}.add(row);
+        cgtp_plain_elements<n>{rest}.add(row);
         cgtp_carry(sum, rest);
     }
 };
-template <typename Sum>
-cgtp_carried_chunk(Sum (&)[CGTP_WIDE], real (&)[CGTP_WIDE]) -> cgtp_carried_chunk<Sum>;
+template <typename Sum, int n> cgtp_carried_chunk(Sum (&)[n], real (&)[n]) -> cgtp_carried_chunk<Sum, n>;
 
 /* Adds so much of the row of each of a sender's edges, in their order: row e begins at rows + e * length. */
 template <typename Chunk, typename Graph>

@@ -314,7 +314,7 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
 
 /* They are in no tile. Their rows are cleared by all warps of the launch in equal parts, wherever in the list they are:
  * receiver r's by warp r % warps. */
-struct cgtp_lone_rows { /* multiples of 16 bytes */
+struct cgtp_lone_rows {
     void *at;
     int64_t bytes, stride;
 };
@@ -358,9 +358,15 @@ template <typename Graph> struct cgtp_lone_receivers {
     static CGTP_MEMBER void clear_row(const cgtp_lone_rows &rows, int64_t r)
     {
         char *const row = (char *)rows.at + r * rows.stride;
-        CGTP_LOOP
-        for (int64_t i = cgtp_lane() * 16; i < rows.bytes; i += CGTP_LANES * 16)
-            *(float4 *)(row + i) = make_float4(0, 0, 0, 0);
+        if ((rows.bytes | rows.stride) % 16 == 0) {
+            CGTP_LOOP
+            for (int64_t i = cgtp_lane() * 16; i < rows.bytes; i += CGTP_LANES * 16)
+                *(float4 *)(row + i) = make_float4(0, 0, 0, 0);
+        } else {
+            CGTP_LOOP
+            for (int64_t i = cgtp_lane() * 2; i < rows.bytes; i += CGTP_LANES * 2)
+                *(unsigned short *)(row + i) = 0;
+        }
     }
 };
 
@@ -389,15 +395,16 @@ template <typename Index> struct cgtp_ahead {
         }
     }
 
-    /* Of edge `number` of the tile; asked for in ascending order. */
-    CGTP_MEMBER Index of(const Index *list, int64_t first, int count, int number, int lane)
+    /* Of edge `number` of the tile; asked for in ascending order. more: the lane's is so many after it, of edges side by
+     * side that begin at a multiple of their number. */
+    CGTP_MEMBER Index of(const Index *list, int64_t first, int count, int number, int lane, int more = 0)
     {
         if (number % CGTP_LANES == 0) {
             now = next;
             const int after = number + CGTP_LANES + lane;
             next = after < count ? list[first + after] : 0;
         }
-        return (Index)cgtp_shuffle(now, (int)((unsigned)number % CGTP_LANES));
+        return (Index)cgtp_shuffle(now, (int)((unsigned)number % CGTP_LANES) + more);
     }
 };
 

@@ -20,6 +20,15 @@ template <typename T> CGTP_BOTH constexpr int cgtp_wide(void)
     return 16 / (int)sizeof(T);
 }
 
+/* The elements of the widest pieces of n, of which all begin at multiples of `aligned` and pieces of themselves. */
+CGTP_BOTH constexpr int cgtp_piece(int n, int aligned)
+{
+    int piece = aligned;
+    while (n % piece)
+        piece /= 2;
+    return piece;
+}
+
 /* ---- loops at compile time ---- */
 
 template <int i> struct cgtp_number {

@@ -12,6 +12,7 @@ any="-e 's/^name: .*/&_any/' -e '/^reduction:/d' -e 's/^instructions:/edges: any
 wide="-e 's/^instructions:/index_type: int64\n&/'"
 double="-e 's/^kernels: /precision: float64\n&/'"
 mixed=tests/simt/specs/conv_mixed.yaml
+widths='tests/simt/specs/conv_any.yaml tests/simt/specs/conv_narrow.yaml'
 layouts='g_mace_large_c32_graph g_mace_large_c32 g_mode_uvu_0 g_mode_uvuv_0 g_mode_uvw_shared g_mixed_modes'
 batches=
 for name in 128 double mixed phases plain; do batches="$batches tests/simt/specs/batch_$name.yaml"; done
@@ -108,6 +109,11 @@ else
         cases="$cases tests/simt/specs/$name.yaml"
     done
     check_kernels sample_convolutions "sed $three" "$cases" sizes calls
+    # channels that fill no warp, rows that begin anywhere
+    check_kernels sample_widths cat "$widths" sizes paths calls
+    check_kernels sample_widths_any "$irmul $double $any" "$widths" sizes
+    check_kernels sample_widths_atomic "sed $atomic -e 's/evaluation: convolution/&, channels: 2/'" "$widths" sizes
+    check_kernels sample_widths_compensated "sed -e 's/^instructions:/accumulate: compensated\n&/'" "$widths" paths
     check_kernels sample_any "sed $any $three" \
         "tests/simt/specs/conv_sums.yaml $mixed tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_parts_graph.yaml" \
         sizes calls

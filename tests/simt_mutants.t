@@ -72,6 +72,8 @@ def needless(file, text, match, kernel):
         return "cgtp_hand_over<" not in kernel or "CGTP_TEAMS" not in kernel
     if file == "cgtp_convolution.h" and "cgtp_ring<" not in kernel:
         return True
+    if "cgtp_clear_stages(" in text[:match.start()].rpartition("\ntemplate ")[2]:
+        return "cgtp_clear_stages(" not in kernel
     if file != "cgtp_epilogue.h" or "sync_warp" not in match.group():
         return False
     last = text[match.end():].startswith("\n}")
@@ -134,6 +136,7 @@ os.makedirs(FOLDER, exist_ok=True)
 mutants("conv_64", "forward")
 mutants("conv_32", "backward")
 mutants("conv_128", "backward")
+mutants("conv_narrow", "backward")
 mutants("batch_128", "backward")
 mutants("staged_graph", "double_backward")
 mutants("tiled_wide", "backward")

@@ -19,6 +19,10 @@ if [ "$TEST_ALL" ]; then
 else
     check_kernels types_bf16 "$bfloat16 $three" "$from/conv_32.yaml $from/conv_128.yaml $from/conv_sums.yaml $from/conv_mixed.yaml \
         $from/batch_plain.yaml $from/batch_128.yaml" sizes calls
+    # rows that begin at odd numbers are copies, others are moved by 4 bytes
+    check_kernels types_widths "$bfloat16" "$from/conv_any.yaml $from/conv_narrow.yaml" sizes
+    check_kernels types_even "$float16 -e 's/37x/34x/' -e 's/7x2e/6x2e/' -e 's/3x1e/2x1e/'" \
+        "$from/conv_any.yaml $from/conv_narrow.yaml" sizes paths
     check_kernels types_any "$bfloat16 $three -e 's/^kernels: /edges: any\nkernels: /'" $from/conv_32.yaml sizes paths
     check_kernels types_f16 "$float16 -e 's/^kernels: .*/kernels: [backward]/'" "$from/paired_nodes.yaml \
         $from/staged_graph.yaml $from/tiled_modes.yaml" sizes paths

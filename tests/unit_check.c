@@ -38,10 +38,10 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Paths for two evaluations of a GPU: one of 32 channels, one that needs something else; weights of both. */
+/* Paths for two evaluations of a GPU: one of channels by themselves, one that weights connect; weights of both. */
 static const char mixed[] =
     "cgtp: 1\nname: t\nirreps: {x: 32x0e + 4x0e, y: 1x0e + 1x1o, z: 32x0e + 32x1o + 4x0e}\n"
-    "instructions: [[0, 0, 0, uvu], [0, 1, 1, uvu], [1, 0, 2, uvu]]\n"
+    "instructions: [[0, 0, 0, uvu], [0, 1, 1, uvu], [1, 0, 2, uvw]]\n"
     "index: {x: sender, y: item, w: item, z: receiver}\nkernels: [forward, backward, double_backward]\n"
     "tune: {sm_90: {evaluation: convolution}}\n";
 
@@ -75,7 +75,8 @@ static const char staged[] =
 
 /* Two channels a lane, and a factor for all components of z. */
 static const char channels[] = "cgtp: 1\nname: t\nirreps: {x: 40x0e, y: 1x0e + 1x1o, z: 40x1o}\n"
-                               "instructions: [[0, 1, 0, uvu]]\nindex: {x: sender, z: receiver}\n";
+                               "instructions: [[0, 1, 0, uvu]]\nindex: {x: sender, z: receiver}\n"
+                               "tune: {sm_90: {evaluation: staged}}\n";
 
 /* In parts: path 0 in two of them. */
 static const char parts[] =
@@ -313,6 +314,9 @@ static void rules_of_the_convolution(void **state)
     g = new_convolution(&all);
     g->set[0].g_length = 1 << 16;
     expect(all, "convolution: path set 0: a team's sums are larger than its rings");
+    g = new_convolution(&all);
+    g->set[0].lanes = 16, g->set[0].mul = 16, g->carries = true;
+    expect(all, "convolution: path set 0: edges side by side whose sums others share");
     g = own_plan("convolution", &backend_cuda, alike, 0, &all);
     assert_int_equal(g->sets, 2);
     assert_int_equal(g->set[1].like, 0);

@@ -21,24 +21,27 @@ static const char *carried(const struct source *w, const struct form_output *f)
     return NULL;
 }
 
-/* Elements of a row that a thread sums: 16 bytes, or one where rows are no multiples of that. */
-static int elements_of(const struct operand *q)
+/* Elements of a row that a thread sums: 16 bytes, or one where rows, or what is summed, are no multiples of
+ * that. */
+static int elements_of(const struct operand *q, int aligned)
 {
     const int wide = 16 / operand_size(q);
-    return q->dim % wide ? 1 : wide;
+    return q->dim % wide || aligned % wide ? 1 : wide;
 }
 
-static long long chunks_of(const struct operand *q)
+static long long chunks_of(const struct operand *q, int aligned)
 {
-    return (long long)q->dim / elements_of(q);
+    return (long long)q->dim / elements_of(q, aligned);
 }
 
-void gather_begin(struct source *w, struct out *o, const struct form_output *f, const char *parameters)
+void gather_begin(struct source *w, struct out *o, const struct form_output *f, int aligned,
+                  const char *parameters)
 {
     const struct operand *q = output_of(w, f);
     const bool sender = q->index == INDEX_SENDER;
-    const int per = elements_of(q);
-    const long long dim = (long long)q->dim, chunks = chunks_of(q), blocks = (chunks + THREADS - 1) / THREADS;
+    const int per = elements_of(q, aligned);
+    const long long dim = (long long)q->dim, chunks = chunks_of(q, aligned),
+                    blocks = (chunks + THREADS - 1) / THREADS;
     line(o, "/* %s: the rows of each %s's edges, added in %s; %s per thread. */", f->name,
          sender ? "sender" : "receiver", sender ? "the order of by_sender" : "their order",
          per == 1 ? "an element" : "16 bytes");
@@ -68,27 +71,28 @@ void gather_begin(struct source *w, struct out *o, const struct form_output *f, 
         line(o, "%s whole[%d] = {0}; /* to which the sum is to be added */", carried(w, f), per);
 }
 
-const char *gather_sum(const struct source *w, const struct form_output *f)
+const char *gather_sum(const struct source *w, const struct form_output *f, int aligned)
 {
-    return carried(w, f)                       ? "cgtp_carried_chunk{whole, sum}"
-           : elements_of(output_of(w, f)) == 1 ? "cgtp_plain_elements<1>{sum}"
-                                               : "cgtp_plain_chunk{sum}";
+    return carried(w, f)                                ? "cgtp_carried_chunk{whole, sum}"
+           : elements_of(output_of(w, f), aligned) == 1 ? "cgtp_plain_elements<1>{sum}"
+                                                        : "cgtp_plain_chunk{sum}";
 }
 
-void gather_end(struct out *o, const struct source *w, const struct form_output *f)
+void gather_end(struct out *o, const struct source *w, const struct form_output *f, int aligned)
 {
     const struct operand *q = output_of(w, f);
     if (carried(w, f))
         line(o, "cgtp_finish(whole, sum);");
-    line(o, "cgtp_store<%d>(l.%s + node * %s + at, sum);", elements_of(q), q->array, source_stride(w, q));
+    line(o, "cgtp_store<%d>(l.%s + node * %s + at, sum);", elements_of(q, aligned), q->array,
+         source_stride(w, q));
     line(o, "}");
     blank(o);
 }
 
-void gather_launch(struct source *w, const struct form_output *f, const char *arguments)
+void gather_launch(struct source *w, const struct form_output *f, int aligned, const char *arguments)
 {
     const struct operand *q = output_of(w, f);
-    const long long blocks = (chunks_of(q) + THREADS - 1) / THREADS;
+    const long long blocks = (chunks_of(q, aligned) + THREADS - 1) / THREADS;
     const char *nodes = source_rows(w->plan, q->index);
     source_step(w, arena_printf(w->arena, "cgtp_launch_early(code::%s_gather_%s, %s%s, %d, 0, stream, l%s)",
                                 w->form->name, f->symbol, nodes,

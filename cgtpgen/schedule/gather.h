@@ -7,17 +7,21 @@
 #include "schedule/source.h"
 #include "util/out.h"
 
-/* `parameters`, `arguments`: more of the kernel's, after a comma each; or "".
+/* `aligned`: rows of the buffer, and what is added of them, begin and end at multiples of so many elements;
+ * GATHER_ROWS: they are as rows of the output. `parameters`, `arguments`: more of the kernel's, after a comma
+ * each; or "".
  *
  * The kernel up to where `sum` is to get element `at` and those after of the rows of node `node`; and from
  * there on.
  */
-void gather_begin(struct source *, struct out *, const struct form_output *, const char *parameters);
+enum { GATHER_ROWS = 16 };
+void gather_begin(struct source *, struct out *, const struct form_output *, int aligned,
+                  const char *parameters);
 /* That sum, as the runtime's functions take it. */
-const char *gather_sum(const struct source *, const struct form_output *);
-void gather_end(struct out *, const struct source *, const struct form_output *);
+const char *gather_sum(const struct source *, const struct form_output *, int aligned);
+void gather_end(struct out *, const struct source *, const struct form_output *, int aligned);
 
 /* Its launch. */
-void gather_launch(struct source *, const struct form_output *, const char *arguments);
+void gather_launch(struct source *, const struct form_output *, int aligned, const char *arguments);
 
 #endif

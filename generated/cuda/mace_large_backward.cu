@@ -496,13 +496,18 @@ CGTP_DEVICE void uvu_2_3_3(const real *x_, const real *y_, const real *w_, const
 }
 
 /* Path set 0: 17 paths, 2 channels per lane, 2 channel blocks; where its parts are in rows. */
-struct set_0 { static constexpr int channels = 2, blocks = 2; };
-struct set_0_x : set_0 { static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}, {5, 512}}; };
+struct set_0 { static constexpr int mul = 128, channels = 2, lanes = 32, blocks = 2; };
+struct set_0_x : set_0 {
+    static constexpr int aligned = 8;
+    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}, {5, 512}};
+};
 struct set_0_w : set_0 {
+    static constexpr int aligned = 8;
     static constexpr int64_t offset[] = {0, 128, 256, 384, 512, 640, 768, 896, 1024, 1152, 1280, 1408, 1536,
         1664, 1792, 1920, 2048};
 };
 struct set_0_z : set_0 {
+    static constexpr int aligned = 8;
     static constexpr cgtp_segment segment[] = {{1, 0}, {3, 768}, {5, 4224}, {3, 384}, {1, 128}, {5, 2944},
         {3, 1536}, {7, 7296}, {5, 2304}, {3, 1152}, {7, 6400}, {1, 256}, {5, 4864}, {7, 5504}, {5, 3584},
         {3, 1920}, {7, 8192}};
@@ -536,8 +541,9 @@ CGTP_DEVICE void backward_convolution_0(const launch &l, const cgtp_tile_schedul
     auto load_item = [&](int edge, stage_0 &to, int lane) {
         const cgtp_lanes_rows<16, false> y_base(l.y_, first, 16, lane);
         const real *const w_base = cgtp_lanes_weights<set_0_w, false>(l.w_, first, 2176, channel_block, lane);
-        cgtp_copy_lanes_row(to.y_, y_base.nth(edge, 16), lane, stream);
-        cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row(w_base, edge, 2176), lane, stream);
+        cgtp_copy_lanes_row<16>(to.y_, y_base.nth(edge, 16), lane, stream);
+        cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row(w_base, edge, 2176), channel_block, lane,
+            stream);
     };
     auto load_sender = [&](int edge, stage_0 &to, int lane) {
         const cgtp_row<const real, set_0_x> x_base(l.x_, channel_block, lane);

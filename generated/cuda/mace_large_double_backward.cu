@@ -625,13 +625,18 @@ CGTP_DEVICE void uvu_2_3_3(const real *x_, const real *y_, real w_, const real *
 }
 
 /* Path set 0: 17 paths, 1 channel per lane, 4 channel blocks; where its parts are in rows. */
-struct set_0 { static constexpr int channels = 1, blocks = 4; };
-struct set_0_x : set_0 { static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}, {5, 512}}; };
+struct set_0 { static constexpr int mul = 128, channels = 1, lanes = 32, blocks = 4; };
+struct set_0_x : set_0 {
+    static constexpr int aligned = 8;
+    static constexpr cgtp_segment segment[] = {{1, 0}, {3, 128}, {5, 512}};
+};
 struct set_0_w : set_0 {
+    static constexpr int aligned = 8;
     static constexpr int64_t offset[] = {0, 128, 256, 384, 512, 640, 768, 896, 1024, 1152, 1280, 1408, 1536,
         1664, 1792, 1920, 2048};
 };
 struct set_0_z : set_0 {
+    static constexpr int aligned = 8;
     static constexpr cgtp_segment segment[] = {{1, 0}, {3, 768}, {5, 4224}, {3, 384}, {1, 128}, {5, 2944},
         {3, 1536}, {7, 7296}, {5, 2304}, {3, 1152}, {7, 6400}, {1, 256}, {5, 4864}, {7, 5504}, {5, 3584},
         {3, 1920}, {7, 8192}};
@@ -670,10 +675,12 @@ CGTP_DEVICE void double_backward_convolution_0(const launch &l,
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring): of its own rows, of its
      * sender's. */
     auto load_item = [&](int edge, stage_0 &to, int lane) {
-        cgtp_copy_lanes_row(to.y_, y_base.nth(edge, 16), lane, stream);
-        cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row(w_base, edge, 2176), lane, stream);
-        cgtp_copy_lanes_row(to.by_, by_base.nth(edge, 16), lane, stream);
-        cgtp_copy_lanes_weights<set_0_w>(to.cw_p0, cgtp_nth_row(cw_base, edge, 2176), lane, stream);
+        cgtp_copy_lanes_row<16>(to.y_, y_base.nth(edge, 16), lane, stream);
+        cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row(w_base, edge, 2176), channel_block, lane,
+            stream);
+        cgtp_copy_lanes_row<16>(to.by_, by_base.nth(edge, 16), lane, stream);
+        cgtp_copy_lanes_weights<set_0_w>(to.cw_p0, cgtp_nth_row(cw_base, edge, 2176), channel_block, lane,
+            stream);
     };
     auto load_sender = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);

@@ -119,14 +119,17 @@ CGTP_DEVICE void uvu_1_1_1(const real *x_, const real *y_, real w_, real *z_)
 }
 
 /* Path set 0: 10 paths, 1 channel per lane, 1 channel block; where its parts are in rows. */
-struct set_0 { static constexpr int channels = 1, blocks = 1; };
+struct set_0 { static constexpr int mul = 32, channels = 1, lanes = 32, blocks = 1; };
 struct set_0_x : set_0 {
+    static constexpr int aligned = 8;
     static constexpr cgtp_segment segment[] = {{1, 0}, {1, 32}, {3, 64}, {3, 160}};
 };
 struct set_0_w : set_0 {
+    static constexpr int aligned = 8;
     static constexpr int64_t offset[] = {0, 32, 64, 96, 128, 160, 192, 224, 256, 288};
 };
 struct set_0_z : set_0 {
+    static constexpr int aligned = 8;
     static constexpr cgtp_segment segment[] = {{1, 0}, {1, 64}, {3, 224}, {3, 608}, {3, 416}, {3, 128},
         {1, 96}, {3, 512}, {1, 32}, {3, 320}};
     static constexpr real factor[] = {
@@ -156,8 +159,9 @@ CGTP_DEVICE void forward_convolution_0(const launch &l, const cgtp_tile_schedule
     /* Starts the copies of an edge of the tile into a stage (see cgtp_ring): of its own rows, of its
      * sender's. */
     auto load_item = [&](int edge, stage_0 &to, int lane) {
-        cgtp_copy_lanes_row(to.y_, y_base.nth(edge, 4), lane, stream);
-        cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row(w_base, edge, 320), lane, stream);
+        cgtp_copy_lanes_row<4>(to.y_, y_base.nth(edge, 4), lane, stream);
+        cgtp_copy_lanes_weights<set_0_w>(to.w_p0, cgtp_nth_row(w_base, edge, 320), channel_block, lane,
+            stream);
     };
     auto load_sender = [&](int edge, stage_0 &to, int lane) {
         const auto sender = senders.of(graph.sender, first, count, edge, lane);

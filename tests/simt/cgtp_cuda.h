@@ -67,29 +67,8 @@ CGTP_DEVICE unsigned cgtp_vote(bool condition) { return simt_vote(condition); }
 CGTP_DEVICE int cgtp_lowest(unsigned bits) { return __builtin_ffs((int)bits) - 1; }
 CGTP_DEVICE int cgtp_bits(unsigned bits) { return __builtin_popcount(bits); }
 
-/* ---- products of matrices by a warp ---- */
-
-CGTP_DEVICE float cgtp_tf32(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    bits = (bits + 0x1000) & ~0x1fffu;
-    memcpy(&value, &bits, sizeof bits);
-    return value;
-}
-
 CGTP_DEVICE real cgtp_opaque(real value) { return value; }
 CGTP_DEVICE int cgtp_opaque(int value) { return value; }
-
-/* Of floats only what TF32 has is multiplied, and sums lose what does not fit: no lane may rely on more. */
-CGTP_DEVICE void cgtp_mma(float (&d)[4], const float (&a)[4], const float (&b)[2])
-{
-    simt_multiply(d, a, b);
-}
-CGTP_DEVICE void cgtp_mma(double (&d)[4], const double (&a)[4], const double (&b)[2])
-{
-    simt_multiply(d, a, b);
-}
 
 /* ---- asynchronous copies ---- */
 
@@ -114,6 +93,11 @@ CGTP_DEVICE void cgtp_copy_element(real *shared, const real *global)
 CGTP_DEVICE void cgtp_copy_word(unsigned *shared, const unsigned *global, int bytes)
 {
     simt_copy(shared, global, (size_t)bytes);
+}
+template <int bytes> CGTP_DEVICE void cgtp_copy(void *shared, const void *global, cgtp_policy)
+{
+    static_assert(bytes == 16 || bytes == 8 || bytes == 4, "what a copy moves");
+    simt_copy(shared, global, bytes);
 }
 CGTP_DEVICE void cgtp_copies_commit(void) { simt_copies_commit(); }
 template <int pending> CGTP_DEVICE void cgtp_copies_wait(void) { simt_copies_wait(pending); }
@@ -154,6 +138,13 @@ template <typename T> CGTP_DEVICE void cgtp_put16(T *global, const T *shared)
     unsigned char bytes[16];
     simt_read(bytes, shared, 16, 16);
     simt_write(global, bytes, 16, 16);
+}
+
+template <int size, typename T> CGTP_DEVICE void cgtp_put(T *global, const T *shared)
+{
+    unsigned char bytes[size];
+    simt_read(bytes, shared, size, size);
+    simt_write(global, bytes, size, size);
 }
 
 CGTP_DEVICE void cgtp_add(real *global, real value) { simt_atomic_add(global, value); }
@@ -306,5 +297,7 @@ static inline cgtp_status cgtp_launch_as(bool early, const char *text, void (*ke
 #define cgtp_launch_early(...) cgtp_launch_as(true, #__VA_ARGS__, __VA_ARGS__)
 
 static inline int cgtp_multiprocessors(void) { return simt_get_multiprocessors(); }
+
+#include "cgtp_mma.h"
 
 #endif

@@ -113,8 +113,10 @@ void batch_tables(struct batch_writer *c)
     for (int i = 0; i < c->g->parts; i++) {
         const struct batch_part *part = &c->g->part[i];
         line(c->o, "struct part_%d { /* %d channels */", i, part->mul);
-        line(c->o, "[[maybe_unused]] static constexpr int channels = %d, blocks = %d;", c->g->channels,
-             part->blocks);
+        line(c->o,
+             "[[maybe_unused]] static constexpr int mul = %d, channels = %d, lanes = 32, blocks = %d, "
+             "aligned = 8;",
+             part->mul, c->g->channels, part->blocks);
         line(c->o, "};");
         if (x_by_part)
             table_x(c, arena_printf(c->w->arena, "part_%d_x", i), i, part->xs, part->x);

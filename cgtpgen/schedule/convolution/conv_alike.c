@@ -118,7 +118,8 @@ void conv_add_alike(struct arena *a, struct convolution *g)
  * distance? */
 static bool set_follows(const struct convolution *g, const struct path_set *s, const struct path_set *to)
 {
-    bool follows = s->paths == to->paths && s->xs == to->xs && s->channels == to->channels;
+    bool follows =
+        s->paths == to->paths && s->xs == to->xs && s->channels == to->channels && s->lanes == to->lanes;
     for (int i = 0; i < s->paths && follows; i++)
         follows = g->like[to->path[i]] == s->path[i];
     for (int i = 0; i < s->xs && follows; i++)

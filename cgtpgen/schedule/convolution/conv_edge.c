@@ -5,15 +5,6 @@
 
 #include <string.h>
 
-/* ", to.x0, to.x1": the fields of the segments of x. */
-static const char *x_fields(const struct conv *c, const char *from, const char *name)
-{
-    struct text list = {.arena = c->w->arena};
-    for (int i = 0; i < c->s->xs; i++)
-        text_printf(&list, ", %s.%s", from, conv_field(c->w->arena, name, SLOT_X, c->s->x[i]));
-    return text_string(&list);
-}
-
 /* ", x0, at.x0, x1, at.x1": a lane's arrays of x, each with the slice of that name; slice_first: the other
  * way. */
 static const char *x_pairs(const struct conv *c, const char *from, const char *name, bool slice_first)
@@ -27,158 +18,10 @@ static const char *x_pairs(const struct conv *c, const char *from, const char *n
     return text_string(&list);
 }
 
-/* ---- loading a stage ---- */
-
-/* The first field of an input of weights in a stage; NULL: none. */
-static const char *first_field(const struct conv *c, int input)
+/* An element for each of the edges side by side. */
+static const char *of_item(const struct conv *c, const char *name)
 {
-    int *path, n = conv_weighted(c->w->arena, c->w->problem, c->s, &path);
-    return n ? conv_field(c->w->arena, conv_name(c->w, false, input), SLOT_W, path[0]) : NULL;
-}
-
-/* Where the lane's parts of the rows of x begin. */
-static void emit_sender_rows_in(struct conv *c)
-{
-    struct source *w = c->w;
-    struct text x = {.arena = w->arena};
-    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + 1), n = conv_operands(w, SLOT_X, false, number);
-    for (int i = 0; i < n; i++) {
-        const struct operand *in = source_input(w, number[i]);
-        text_printf(&x, "%s%sbase(l.%s, channel_block, lane)", i ? ", " : "", in->symbol, in->array);
-    }
-    if (n)
-        line(c->o, "const cgtp_row<const %s, set_%d_x> %s;", source_held(w->plan, conv_array(w, SLOT_X)),
-             c->label, text_string(&x));
-}
-
-/* The same of rows of items, from the tile's first edge on; in any order of edges, from item 0 on. */
-static void emit_item_rows_in(struct conv *c)
-{
-    struct source *w = c->w;
-    const char *first = own(w)->orders ? "0" : "first", *kept = c->s->keeps_rows ? "true" : "false";
-    struct text y = {.arena = w->arena};
-    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + 1), n = conv_operands(w, SLOT_Y, false, number);
-    for (int i = 0; i < n; i++) {
-        const struct operand *in = source_input(w, number[i]);
-        text_printf(&y, "%s%sbase(l.%s, %s, %s, lane)", i ? ", " : "", in->symbol, in->array, first,
-                    source_stride(w, in));
-    }
-    if (n)
-        line(c->o, "const cgtp_lanes_rows<%lld, %s> %s;", (long long)w->problem->dim[SLOT_Y], kept,
-             text_string(&y));
-    n = conv_operands(w, SLOT_W, false, number);
-    for (int i = 0; i < n && first_field(c, number[i]); i++) {
-        const struct operand *in = source_input(w, number[i]);
-        line(c->o,
-             "const %s *const %sbase = cgtp_lanes_weights<set_%d_w, %s>(l.%s, %s, %s, channel_block, lane);",
-             source_held(w->plan, in), in->symbol, c->label, kept, in->array, first, source_stride(w, in));
-    }
-}
-
-/* Has the set weights, whose gradients it makes? */
-static bool has_weights(const struct conv *c)
-{
-    int *path;
-    return conv_weighted(c->w->arena, c->w->problem, c->s, &path) > 0;
-}
-
-/* The same of gradients of weights, to which they go. */
-static void emit_rows_out(struct conv *c)
-{
-    struct source *w = c->w;
-    if (!has_weights(c))
-        return;
-    const char *lane = c->s->channels > 1 ? arena_printf(w->arena, "lane * %d", c->s->channels) : "lane";
-    if (c->s->channel_blocks > 1)
-        lane = arena_printf(w->arena, "channel_block * %d + %s", LANES * c->s->channels, lane);
-    for (int i = 0; i < w->demand->outputs; i++) {
-        const struct operand *f = demand_operand(w->demand, i);
-        const char *first =
-            own(w)->orders ? "" : arena_printf(w->arena, " + first * %s", source_stride(w, f));
-        if (f->slot == SLOT_W)
-            line(c->o, "%s *const %sbase = cgtp_opaque_global(l.%s%s + %s);", source_held(w->plan, f),
-                 f->symbol, f->array, first, lane);
-    }
-}
-
-void conv_rows(struct conv *c)
-{
-    if (!c->s->keeps_rows)
-        return;
-    emit_sender_rows_in(c);
-    emit_item_rows_in(c);
-    emit_rows_out(c);
-}
-
-static void emit_copies(struct conv *c, int input)
-{
-    const struct operand *in = source_input(c->w, input);
-    const char *stride = source_stride(c->w, in), *row = own(c->w)->orders ? "item" : "edge";
-    if (in->slot == SLOT_X)
-        line(c->o, "cgtp_copy_segments<set_%d_x>(%sbase.nth(sender, %s), lane, keep%s);", c->label,
-             in->symbol, stride, x_fields(c, "to", in->symbol));
-    if (in->slot == SLOT_Y)
-        line(c->o, "cgtp_copy_lanes_row(to.%s, %sbase.nth(%s, %s), lane, stream);", in->symbol, in->symbol,
-             row, stride);
-    const char *first = in->slot == SLOT_W ? first_field(c, input) : NULL;
-    if (first)
-        line(c->o, "cgtp_copy_lanes_weights<set_%d_w>(to.%s, cgtp_nth_row(%sbase, %s, %s), lane, stream);",
-             c->label, first, in->symbol, row, stride);
-}
-
-/* Begins a function that starts copies of an edge. */
-static void emit_load_head(struct conv *c, const char *name)
-{
-    line(c->o, "auto %s = [&](int edge, stage_%d &to, int lane) {", name, c->label);
-}
-
-/* The part of the copies that needs the edge's sender. */
-static void emit_load_sender(struct conv *c)
-{
-    struct source *w = c->w;
-    line(c->o, "const auto sender = senders.of(graph.sender, first, count, edge, lane);");
-    for (int i = 0; i < w->form->inputs; i++)
-        if (demand_reads(w->demand, i) && source_input(w, i)->slot == SLOT_X)
-            emit_copies(c, i);
-    if (own(w)->b_outputs && !own(w)->edge_buffer) {
-        line(c->o, "if (lane == 0)");
-        line(c->o, "to.sender = sender;");
-    }
-}
-
-/* The part that needs the edge alone. */
-static void emit_load_item(struct conv *c)
-{
-    struct source *w = c->w;
-    if (own(w)->orders)
-        line(c->o, "const int64_t item = order.of(graph.order, first, count, edge, lane);");
-    for (int i = 0; i < w->form->inputs; i++)
-        if (demand_reads(w->demand, i) && source_input(w, i)->slot != SLOT_X)
-            emit_copies(c, i);
-    if (own(w)->orders && (own(w)->a_outputs || own(w)->w_outputs)) {
-        line(c->o, "if (lane == 0)");
-        line(c->o, "to.item = item;");
-    }
-}
-
-void conv_load(struct conv *c)
-{
-    const bool senders = conv_needs_senders(c->w);
-    if (c->number == 0)
-        line(c->o, "/* Starts the copies of an edge of the tile into a stage (see cgtp_ring)%s. */",
-             senders ? ": of its own rows, of its sender's" : "");
-    emit_load_head(c, senders ? "load_item" : "load");
-    if (!c->s->keeps_rows)
-        emit_item_rows_in(c);
-    emit_load_item(c);
-    line(c->o, "};");
-    if (!senders)
-        return;
-    emit_load_head(c, "load_sender");
-    if (!c->s->keeps_rows)
-        emit_sender_rows_in(c);
-    emit_load_sender(c);
-    line(c->o, "};");
+    return conv_narrow(c) ? arena_printf(c->w->arena, "%s[side]", name) : name;
 }
 
 /* The functions that start an edge's copies. */
@@ -252,9 +95,15 @@ static void emit_y_outputs(struct conv *c)
         const char *name = conv_name(w, true, output[i]);
         int begin, ys = summed_ys(c, &begin);
         const char *block = c->s->channel_blocks > 1 ? "channel_block" : "0";
-        const char *row = own(w)->reduces ? arena_printf(w->arena, "sums.%s[(unsigned)done %% %d][%s]", name,
-                                                         2 * REDUCE_ITEMS, block)
-                                          : sums_row(c, output[i], own(w)->orders ? "at.item" : "edge");
+        const char *row =
+            own(w)->reduces
+                ? arena_printf(w->arena, "sums.%s[(unsigned)done %% %d][%s]", name, 2 * REDUCE_ITEMS, block)
+                : sums_row(c, output[i], own(w)->orders && !conv_narrow(c) ? "at.item" : "edge");
+        if (conv_narrow(c)) {
+            line(c->o, "cgtp_reduce_items<%d, %s, %d>(%s, %s, there);", ys, how(w), c->s->lanes,
+                 from(c, row, begin), from(c, name, begin));
+            continue;
+        }
         line(c->o, "cgtp_reduce_lanes<%d, %s>(%s, %s%s);", ys, own(w)->reduces ? "CGTP_STORE" : how(w),
              from(c, row, begin), from(c, name, begin),
              conv_sums_bytes(own(w), c->s) ? ", own.staging.sums" : "");
@@ -286,9 +135,10 @@ static void lanes(struct conv *c, const struct operand *o, const char *from, boo
     for (int i = 0; i < c->s->xs; i++) {
         const char *field = conv_field(c->w->arena, name, SLOT_X, c->s->x[i]);
         const char *slice = arena_printf(c->w->arena, "%s.%s", from, field);
-        const char *how = block_is_apart(&o->block[c->s->x[i]])
-                              ? arena_printf(c->w->arena, "_components<%d>", c->s->channels)
-                              : "";
+        const char *how =
+            block_is_apart(&o->block[c->s->x[i]])
+                ? arena_printf(c->w->arena, "_components<%d%s>", c->s->channels, conv_of_lanes(c))
+                : "";
         line(c->o, "cgtp_%s_lane%s(%s, %s, lane);", call, how, store ? slice : field, store ? field : slice);
     }
 }
@@ -306,12 +156,12 @@ static void emit_x_rows(struct conv *c, const char *number, const char *from)
                  "cgtp_write_segments<set_%d_%s, CGTP_STORE>(l.%sedges + (first + %s) * (int64_t)%d, "
                  "channel_block, lane%s);",
                  c->label, conv_x_out(c), name, number, own(w)->edge_row,
-                 x_fields(c, "own.staging.edge", name));
+                 conv_x_fields(c, "own.staging.edge", name));
         else
-            line(c->o,
-                 "cgtp_write_segments<set_%d_x, CGTP_ADD>(l.%s + %s.sender * %s, channel_block, lane%s);",
-                 c->label, name, from, source_stride(w, kernel_output(w->demand->kernel, output[i])),
-                 x_fields(c, "own.staging.edge", name));
+            line(c->o, "cgtp_write_segments<set_%d_x, CGTP_ADD>(l.%s + %s * %s, channel_block, lane%s);",
+                 c->label, name, of_item(c, arena_printf(w->arena, "%s.sender", from)),
+                 source_stride(w, kernel_output(w->demand->kernel, output[i])),
+                 conv_x_fields(c, "own.staging.edge", name));
     }
 }
 
@@ -319,7 +169,7 @@ static void emit_x_rows(struct conv *c, const char *number, const char *from)
  * staging buffer as well. */
 static bool puts_x_later(const struct conv *c)
 {
-    return own(c->w)->b_outputs && !own(c->w)->g_outputs;
+    return own(c->w)->b_outputs && !own(c->w)->g_outputs && !conv_narrow(c);
 }
 
 void conv_put_x(struct conv *c)
@@ -349,7 +199,15 @@ static void emit_x_outputs(struct conv *c)
     int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_X, true, output);
     for (int i = 0; i < n; i++)
         lanes(c, kernel_output(w->demand->kernel, output[i]), "own.staging.edge", true);
-    if (n && !puts_x_later(c)) {
+    if (n && conv_narrow(c)) {
+        line(c->o, "}");
+        line(c->o, "cgtp_sync_warp();");
+        line(c->o, "if (there) {");
+        emit_x_rows(c, "number", "at");
+        line(c->o, "}");
+        if (!own(w)->a_outputs) /* otherwise lanes meet in sums over them */
+            line(c->o, "cgtp_sync_warp(); /* the buffer is free */");
+    } else if (n && !puts_x_later(c)) {
         line(c->o, "cgtp_sync_warp();");
         emit_x_rows(c, "done", "at");
     }
@@ -369,12 +227,16 @@ static void emit_w_outputs(struct conv *c)
 {
     struct source *w = c->w;
     if (!c->s->keeps_rows)
-        emit_rows_out(c);
+        conv_rows_out(c);
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct operand *f = demand_operand(w->demand, i);
-        if (f->slot == SLOT_W && has_weights(c))
+        if (f->slot == SLOT_W && conv_has_weights(c))
             line(c->o, "%s *const %sout = cgtp_nth_row(%sbase, %s, %s);", source_held(w->plan, f), f->symbol,
-                 f->symbol, own(w)->orders ? "at.item" : "done", source_stride(w, f));
+                 f->symbol,
+                 own(w)->orders   ? of_item(c, "at.item")
+                 : conv_narrow(c) ? "number"
+                                  : "done",
+                 source_stride(w, f));
     }
 }
 
@@ -395,7 +257,10 @@ static void emit_edge_inputs(struct conv *c)
     for (int i = 0; i < w->form->inputs; i++) {
         const struct form_argument *in = &w->form->input[i];
         if (demand_reads(w->demand, i) && in->slot == SLOT_Y)
-            line(c->o, "cgtp_load_row<%lld>(%s, %s);", dim_y, in->symbol, conv_in_stage(c, i, 0));
+            line(c->o, "cgtp_load_row<%lld>(%s, %s%s);", dim_y, in->symbol, conv_in_stage(c, i, 0),
+                 conv_narrow(c) ? arena_printf(w->arena, " + side * %d",
+                                               conv_y_room(source_input(w, i), c->s) / conv_abreast(c->s))
+                                : "");
         if (demand_reads(w->demand, i) && in->slot == SLOT_X)
             lanes(c, source_input(w, i), "at", false);
     }
@@ -469,10 +334,54 @@ static void emit_middle(struct conv *c)
     line(c->o, "ring.load_ahead(done, count, lane, %s);", loads(c));
 }
 
+static void emit_paths(struct conv *c, int middle)
+{
+    for (int i = 0; i < c->s->paths; i += conv_together(own(c->w), c->s->path[i])) {
+        const struct device_path path = conv_path(c, i);
+        device_path_comment(&path);
+        device_path_call(&path);
+        if (i == middle)
+            emit_middle(c);
+    }
+}
+
+/* Edges side by side: of a turn's those of the receiver, `there`, that of the lane number `number` of the
+ * tile. */
+static void emit_edges_abreast(struct conv *c)
+{
+    struct source *w = c->w;
+    const int abreast = conv_abreast(c->s);
+    line(c->o, "CGTP_LOOP");
+    line(c->o, "for (int next; done < end; done = next) {");
+    line(c->o, "const int turn = done / %d, number = turn * %d + side;", abreast, abreast);
+    line(c->o, "if (done == turn * %d)", abreast);
+    line(c->o, "stage = &ring.turn(turn, turns, lane, %s);", loads(c));
+    line(c->o, "const stage_%d &at = *stage;", c->label);
+    line(c->o, "next = turn * %d + %d < end ? turn * %d + %d : end;", abreast, abreast, abreast, abreast);
+    line(c->o, "const bool there = number >= done && number < next;");
+    if (own(w)->a_outputs)
+        line(c->o, "const int64_t edge = %s;",
+             own(w)->orders ? "there ? at.item[side] : 0" : "first + number");
+    emit_edge_sums(c);
+    line(c->o, "if (there) {");
+    emit_w_outputs(c);
+    emit_edge_inputs(c);
+    emit_paths(c, -1);
+    emit_x_outputs(c);
+    if (!own(w)->b_outputs)
+        line(c->o, "}");
+    emit_y_outputs(c);
+    line(c->o, "}");
+}
+
 void conv_edges(struct conv *c)
 {
     struct source *w = c->w;
     const int middle = middle_path(c);
+    if (conv_narrow(c)) {
+        emit_edges_abreast(c);
+        return;
+    }
     line(c->o, "CGTP_LOOP");
     line(c->o, "for (; done < end; done++) {");
     const bool later = loads_later(c);
@@ -485,13 +394,7 @@ void conv_edges(struct conv *c)
     emit_w_outputs(c);
     emit_edge_inputs(c);
     emit_edge_sums(c);
-    for (int i = 0; i < c->s->paths; i += conv_together(own(w), c->s->path[i])) {
-        const struct device_path path = conv_path(c, i);
-        device_path_comment(&path);
-        device_path_call(&path);
-        if (i == middle && later)
-            emit_middle(c);
-    }
+    emit_paths(c, later ? middle : -1);
     emit_carry(c);
     emit_y_outputs(c);
     emit_x_outputs(c);

@@ -1,5 +1,5 @@
-/* conv_emit.h - the pipelined convolution: what the files that write it share. conv_edge.c writes what
- * happens per edge, conv_kernel.c what happens per receiver and tile,
+/* conv_emit.h - the pipelined convolution: what the files that write it share. conv_load.c writes how
+ * an edge's rows come, conv_edge.c what happens per edge, conv_kernel.c what happens per receiver and tile,
  * and the kernel, conv_sums.c the kernels that finish outputs, conv_launch.c the launches.
  */
 #ifndef CGTPGEN_CONV_EMIT_H
@@ -23,6 +23,12 @@ struct conv {
 
 /* Set number `number` of a schedule, whose first is labelled first->label. */
 struct conv conv_of_set(const struct conv *first, int number);
+
+/* Has the set's warp several edges side by side? */
+static inline bool conv_narrow(const struct conv *c)
+{
+    return c->s->lanes < LANES;
+}
 
 /* The plan of the current schedule. */
 static inline const struct convolution *own(const struct source *w)
@@ -81,6 +87,16 @@ void conv_rows(struct conv *);
  * warp group. */
 void conv_load(struct conv *);
 void conv_reduce(struct conv *);
+
+/* Where gradients of weights go, as conv_rows says of other rows; has the set weights, whose gradients it
+ * makes? */
+void conv_rows_out(struct conv *);
+bool conv_has_weights(const struct conv *);
+
+/* ", to.x0, to.x1": the fields of the segments of x; ", 8": lanes of an edge, where they are not all of the
+ * warp's. */
+const char *conv_x_fields(const struct conv *, const char *from, const char *name);
+const char *conv_of_lanes(const struct conv *);
 
 /* The function `put_x`, which brings gradients of x of the edge before to their rows, if they leave later. */
 void conv_put_x(struct conv *);

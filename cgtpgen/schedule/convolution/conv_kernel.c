@@ -10,17 +10,20 @@
 
 enum { FACTORS_WIDTH = 100 };
 
+#define ALIGNED "static constexpr int aligned = %d;"
+
 /* ---- tables ---- */
 
-/* struct set_N_what of one constant. */
-static void emit_table(struct conv *c, const char *what, const char *constant)
+/* struct set_N_what, of rows that are so aligned, of one constant. */
+static void emit_table(struct conv *c, const char *what, int aligned, const char *constant)
 {
     const char *head = arena_printf(c->w->arena, "struct set_%d_%s : set_%d {", c->label, what, c->label);
-    if (strlen(head) + strlen(constant) < FACTORS_WIDTH) {
-        line(c->o, "%s %s };", head, constant);
+    if (strlen(head) + strlen(constant) + strlen(ALIGNED) < FACTORS_WIDTH) {
+        line(c->o, "%s " ALIGNED " %s };", head, aligned, constant);
         return;
     }
     line(c->o, "%s", head);
+    line(c->o, ALIGNED, aligned);
     line(c->o, "%s", constant);
     line(c->o, "};");
 }
@@ -90,10 +93,11 @@ static void emit_z_table(struct conv *c, bool factors)
     }
     const char *all = segments(c->w->arena, c->s->zs, block, offset);
     if (!factors) {
-        emit_table(c, "z", all);
+        emit_table(c, "z", own(c->w)->aligned[SLOT_G], all);
         return;
     }
     line(c->o, "struct set_%d_z : set_%d {", c->label, c->label);
+    line(c->o, ALIGNED, own(c->w)->aligned[SLOT_G]);
     line(c->o, "%s", all);
     emit_factors(c);
     line(c->o, "};");
@@ -110,7 +114,8 @@ static void emit_x_table(struct conv *c, bool edges)
         offset[i] = edges ? at : block[i]->offset;
         at += block[i]->channels * block[i]->components;
     }
-    emit_table(c, edges ? "edge" : "x", segments(c->w->arena, c->s->xs, block, offset));
+    emit_table(c, edges ? "edge" : "x", edges ? own(c->w)->aligned_edges : own(c->w)->aligned[SLOT_X],
+               segments(c->w->arena, c->s->xs, block, offset));
 }
 
 static void emit_w_table(struct conv *c)
@@ -122,7 +127,7 @@ static void emit_w_table(struct conv *c)
         text_printf(&list, "%s%lld", i ? ", " : "", (long long)p->path[path[i]].weight_offset);
     if (n == 0)
         return;
-    emit_table(c, "w",
+    emit_table(c, "w", own(c->w)->aligned[SLOT_W],
                arena_printf(c->w->arena, "static constexpr int64_t offset[] = {%s};", text_string(&list)));
 }
 
@@ -134,8 +139,8 @@ void conv_tables(struct conv *c)
     line(c->o, "/* Path set %d: %s, %s per lane, %s%s. */", c->number, plural(w->arena, c->s->paths, "path"),
          plural(w->arena, c->s->channels, "channel"), plural(w->arena, c->s->channel_blocks, "channel block"),
          c->number ? "" : "; where its parts are in rows");
-    line(c->o, "struct set_%d { static constexpr int channels = %d, blocks = %d; };", c->label,
-         c->s->channels, c->s->channel_blocks);
+    line(c->o, "struct set_%d { static constexpr int mul = %d, channels = %d, lanes = %d, blocks = %d; };",
+         c->label, c->s->mul, c->s->channels, c->s->lanes, c->s->channel_blocks);
     for (int s = 0; s < SLOT_COUNT; s++)
         n[s] = conv_operands(w, (enum slot)s, false, number);
     if (n[SLOT_X] || (g->b_outputs && strcmp(conv_x_out(c), "x") == 0))
@@ -224,6 +229,8 @@ static void emit_receiver_end(struct conv *c)
         else
             text_printf(&sums, ", cgtp_plain(%s)", name);
     }
+    for (int i = 0; i < n && conv_narrow(c); i++)
+        line(o, "cgtp_join_items<%d>(%s);", c->s->lanes, conv_name(w, true, output[i]));
     if (own(w)->hands_over) {
         line(o,
              "if (cgtp_hand_over<%d>(tiles, graph, tile, node, count, {l.flag_%s, l.partial_%s, PARTIAL_%s, "
@@ -321,8 +328,18 @@ static void emit_set(struct conv *c)
         line(o, "senders.begin(graph.sender, first, count, lane);");
     if (g->orders)
         line(o, "order.begin(graph.order, first, count, lane);");
+    if (!conv_is_whole(c->s))
+        line(o, "cgtp_clear_stages(own.ring, lane); /* which lanes without channels read */");
     line(o, "cgtp_ring<stage_%d, %d> ring(own.ring);", c->label, g->stages);
     line(o, "int done = 0; /* edges of the tile */");
+    if (!conv_is_whole(c->s) && g->w_outputs)
+        line(o, "const int channels = cgtp_own_channels<set_%d>(channel_block, lane);", c->label);
+    if (conv_narrow(c)) {
+        line(o, "/* Each %d lanes have an edge, %d edges a turn. */", c->s->lanes, conv_abreast(c->s));
+        line(o, "const int side = lane / %d, turns = (count + %d) / %d;", c->s->lanes, conv_abreast(c->s) - 1,
+             conv_abreast(c->s));
+        line(o, "const stage_%d *stage = NULL;", c->label);
+    }
     conv_rows(c);
     conv_load(c);
     if (g->reduces)
@@ -330,10 +347,11 @@ static void emit_set(struct conv *c)
     if (g->b_outputs)
         conv_put_x(c);
     if (conv_needs_senders(w))
-        line(o, "ring.begin(count, load_item);");
+        line(o, "ring.begin(%s, load_item);", conv_narrow(c) ? "turns" : "count");
     line(o, "tiles.resolve(graph, prologue);");
     line(o, "%s node = (%s)prologue.node;", index, index);
-    line(o, "ring.fill(count, load%s);", conv_needs_senders(w) ? "_sender" : "");
+    line(o, "ring.fill(%s, load%s);", conv_narrow(c) ? "turns" : "count",
+         conv_needs_senders(w) ? "_sender" : "");
     line(o, "tiles.commit(prologue, number);");
     if (conv_needs_senders(w))
         line(o, "tiles.ask(senders, graph.sender, count, lane);");

@@ -106,7 +106,7 @@ void conv_launch(struct source *w, const struct schedule *schedule)
         long long dim = (long long)q->dim;
         const char *kernel = w->form->name;
         if (f->slot == SLOT_X && g->edge_buffer)
-            gather_launch(w, f, "");
+            gather_launch(w, f, g->aligned_edges, "");
         if (f->slot == SLOT_Y && g->part_buffer)
             emit_step(o, "",
                       arena_printf(w->arena,

@@ -46,7 +46,7 @@ static void add_input(struct arena *a, const struct convolution *g, const struct
     const char *type = source_held(g->demand->plan, in);
     int size = operand_size(in), *path = NULL, n = 0;
     if (in->slot == SLOT_Y)
-        layout_add(a, &s->stage, in->symbol, type, size, SLICE_ALIGN, (int)in->dim, NULL);
+        layout_add(a, &s->stage, in->symbol, type, size, SLICE_ALIGN, conv_y_room(in, s), NULL);
     if (in->slot == SLOT_X)
         n = s->xs;
     if (in->slot == SLOT_W)
@@ -56,6 +56,19 @@ static void add_input(struct arena *a, const struct convolution *g, const struct
         layout_add(a, &s->stage, conv_field(a, in->symbol, in->slot, number), type, size, SLICE_ALIGN,
                    slice(s, &in->block[number]), owner);
     }
+}
+
+/* Each edge's row of those side by side begins at a multiple of 16 bytes. */
+int conv_y_room(const struct operand *y, const struct path_set *s)
+{
+    const int dim = (int)y->dim, wide = SLICE_ALIGN / operand_size(y);
+    return s->lanes == LANES ? dim : conv_abreast(s) * ((dim + wide - 1) / wide * wide);
+}
+
+/* A number for each edge. */
+static void add_number(struct arena *a, struct path_set *s, const char *name)
+{
+    layout_add(a, &s->stage, name, "int64_t", 8, 8, s->lanes == LANES ? 0 : conv_abreast(s), NULL);
 }
 
 void conv_layout_stage(struct arena *a, const struct convolution *g, struct path_set *s)
@@ -70,9 +83,9 @@ void conv_layout_stage(struct arena *a, const struct convolution *g, struct path
         if (demand_reads(g->demand, i))
             add_input(a, g, kernel_input(k, i), s);
     if (g->b_outputs && !g->edge_buffer)
-        layout_add(a, &s->stage, "sender", "int64_t", 8, 8, 0, NULL);
+        add_number(a, s, "sender");
     if (g->orders && (g->a_outputs || g->w_outputs))
-        layout_add(a, &s->stage, "item", "int64_t", 8, 8, 0, NULL);
+        add_number(a, s, "item");
     layout_pad(a, &s->stage, STAGE_ALIGN);
     for (int i = 0; i < s->zs; i++) {
         const struct path *p = &plan->problem->path[s->z[i]];
@@ -95,7 +108,7 @@ int conv_sums_bytes(const struct convolution *g, const struct path_set *s)
         CHUNKS = 4
     }; /* of bytes; of a lane's row, and one that keeps lanes off each other's banks */
     int begin, bytes = conv_summed_ys(g, s, &begin) * kernel_size(g->demand->kernel);
-    return g->a_outputs && bytes == CHUNKS * CHUNK ? LANES * (CHUNKS + 1) * CHUNK : 0;
+    return g->a_outputs && s->lanes == LANES && bytes == CHUNKS * CHUNK ? LANES * (CHUNKS + 1) * CHUNK : 0;
 }
 
 int conv_kept_bytes(const struct convolution *g, const struct path_set *s)

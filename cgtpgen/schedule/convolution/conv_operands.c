@@ -63,6 +63,8 @@ struct device_path conv_path(const struct conv *c, int i)
                                 .code = own(c->w)->code[number],
                                 .matrix = own(c->w)->matrix[number],
                                 .channels = c->s->channels,
+                                .some = !conv_is_whole(c->s),
+                                .aligned = own(c->w)->aligned[SLOT_W],
                                 .by_table = own(c->w)->by_table && conv_together(own(c->w), number) == 1 &&
                                             matrix_has_table(own(c->w)->matrix[number]),
                                 .likewise = likewise(c, i),

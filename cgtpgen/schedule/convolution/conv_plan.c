@@ -55,16 +55,71 @@ const char *conv_refuses(const struct target *target, const struct demand *d)
     for (int o = 0; o < d->outputs; o++)
         if (precision_table[demand_operand(d, o)->held].bytes > kernel_size(d->kernel))
             return "sums of a wider type than arithmetic into rows of another";
-    return rows_are_aligned(d->kernel, 16) ? NULL : "rows that are no multiple of 16 bytes";
+    return NULL;
 }
 
 const char *conv_refuses_path(const struct target *target, const struct demand *d, const struct path *q)
 {
-    if (q->mode != MODE_UVU || q->mul_y != 1)
-        return "not uvu with one channel of y";
-    if (q->mul_x % target->device->lanes)
-        return "channels that are no multiple of 32";
-    return path_is_aligned(d->kernel, q, 16) ? NULL : "operands that begin at no multiple of 16 bytes";
+    (void)target;
+    (void)d;
+    return q->mode != MODE_UVU || q->mul_y != 1 ? "not uvu with one channel of y" : NULL;
+}
+
+static void align(int *aligned, int64_t to)
+{
+    while (to % *aligned)
+        *aligned /= 2;
+}
+
+/* What rows of the slots, and the paths' parts of them, begin and end at multiples of. */
+static void find_alignments(struct convolution *g)
+{
+    const struct demand *d = g->demand;
+    const struct kernel_plan *k = d->kernel;
+    for (int s = 0; s < SLOT_COUNT; s++)
+        g->aligned[s] = ALIGNED_MOST;
+    for (int i = 0; i < k->form->inputs + k->form->outputs; i++) {
+        const struct operand *o = &k->operand[i];
+        for (int p = 0; p < d->plan->problem->paths && o->slot != SLOT_Y; p++) {
+            const struct path *path = &d->plan->problem->path[p];
+            const struct operand_block *b = operand_block_of(o, path);
+            if (d->variant_of[p] < 0 || (o->slot == SLOT_W && !path->weighted))
+                continue;
+            align(&g->aligned[o->slot], o->dim);
+            align(&g->aligned[o->slot], b->offset);
+            align(&g->aligned[o->slot], block_is_apart(b) ? path->mul_x : path->mul_x * b->components);
+        }
+    }
+}
+
+/* The same with the sets: chunks of edges side by side do not overlap, and those of the buffer of edges. */
+static void align_sets(struct convolution *g)
+{
+    const struct problem *p = g->demand->plan->problem;
+    for (int i = 0; i < g->sets; i++)
+        for (int s = 0; s < SLOT_COUNT && g->set[i].lanes < LANES; s++)
+            align(&g->aligned[s], conv_width(&g->set[i]));
+    g->aligned_edges = g->aligned[SLOT_X];
+    align(&g->aligned_edges, g->edge_row);
+    for (int i = 0; i < g->sets; i++) {
+        int64_t at = g->set[i].edge_at;
+        for (int x = 0; x < g->set[i].xs; x++) {
+            align(&g->aligned_edges, at);
+            at += g->set[i].mul * (2 * p->x.segment[g->set[i].x[x]].ir.l + 1);
+        }
+    }
+}
+
+/* Why copies cannot move what rows are aligned to; NULL: they can. */
+static const char *too_short(const struct convolution *g)
+{
+    enum { LEAST = 4 }; /* bytes */
+    for (int i = 0; i < g->demand->kernel->form->inputs; i++) {
+        const struct operand *o = kernel_input(g->demand->kernel, i);
+        if (o->slot != SLOT_Y && demand_reads(g->demand, i) && g->aligned[o->slot] * operand_size(o) < LEAST)
+            return "rows of 16 bits that begin at odd numbers";
+    }
+    return NULL;
 }
 
 /* Does an output of the slot leave in this way, where it is summed from so many parts? */
@@ -94,7 +149,7 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
     bool several = false;
     g->parts = g->edge_row = g->a_length = 0;
     for (int i = 0; i < g->sets; i++) {
-        g->grouped &= g->warps % g->set[i].channel_blocks == 0;
+        g->grouped &= g->warps % g->set[i].channel_blocks == 0 && g->set[i].lanes == LANES;
         several |= g->set[i].channel_blocks > 1;
     }
     for (int i = 0; i < g->sets; i++) {
@@ -209,6 +264,28 @@ static int channels_asked(const struct schedule *s)
     return channels < most ? channels : most;
 }
 
+/* Each path's code, of its matrix; factors of columns are left out where the path has its segment of z for
+ * itself. */
+static void find_codes(struct arena *a, struct convolution *g)
+{
+    const struct demand *d = g->demand;
+    const struct problem *p = d->plan->problem;
+    int *into_z = NEW_ARRAY(a, int, p->z.n + 1); /* paths */
+    for (int i = 0; i < p->paths; i++)
+        into_z[p->path[i].z] += d->variant_of[i] >= 0;
+    for (int i = 0; i < p->paths; i++) {
+        if (d->variant_of[i] < 0)
+            continue;
+        g->shares_z[i] = into_z[p->path[i].z] > 1;
+        g->matrix[i] =
+            g->shares_z[i] ? d->plan->path[i].matrix : matrix_scaled(&d->codes->scaled, &p->path[i], SLOT_Y);
+        g->code[i] = g->shares_z[i] ? demand_code(d, i).product
+                                    : codes_lower(d->codes, d->variant[d->variant_of[i]].product,
+                                                  g->matrix[i], false, false);
+        g->first[i] = i;
+    }
+}
+
 const char *conv_plan(struct arena *a, struct schedule *s)
 {
     const struct demand *d = s->demand;
@@ -227,20 +304,7 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     g->code = NEW_ARRAY(a, const struct code *, p->paths + 1);
     g->first = NEW_ARRAY(a, int, p->paths + 1);
     g->shares_z = NEW_ARRAY(a, bool, p->paths + 1);
-    int *into_z = NEW_ARRAY(a, int, p->z.n + 1); /* paths */
-    for (int i = 0; i < p->paths; i++)
-        into_z[p->path[i].z] += d->variant_of[i] >= 0;
-    for (int i = 0; i < p->paths; i++) {
-        if (d->variant_of[i] < 0)
-            continue;
-        g->shares_z[i] = into_z[p->path[i].z] > 1;
-        g->matrix[i] =
-            g->shares_z[i] ? plan->path[i].matrix : matrix_scaled(&d->codes->scaled, &p->path[i], SLOT_Y);
-        g->code[i] = g->shares_z[i] ? demand_code(d, i).product
-                                    : codes_lower(d->codes, d->variant[d->variant_of[i]].product,
-                                                  g->matrix[i], false, false);
-        g->first[i] = i;
-    }
+    find_codes(a, g);
     g->orders = spec_orders(p->spec);
     g->wide = p->spec->sum != p->spec->compute;
     g->carries = p->spec->compensated || g->wide;
@@ -249,6 +313,7 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     g->b_outputs = demand_outputs_of(d, SLOT_X) > 0;
     g->w_outputs = demand_outputs_of(d, SLOT_W) > 0;
     g->edge_buffer = g->b_outputs && leaves_by(p->spec, SLOT_X, 1, ROUTE_EDGE_BUFFER);
+    find_alignments(g);
     conv_find_together(a, g, &c);
     conv_choose_code(a, g, &c);
     int point = conv_choose_sets(a, plan, g, &c);
@@ -276,6 +341,9 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     }
     if (g->block->bytes > shared)
         return "a stage larger than shared memory";
+    align_sets(g);
+    if (too_short(g))
+        return too_short(g);
     int registers = device_registers(g->device, g->blocks * g->warps);
     int beyond = kernel_size(d->kernel) > 4 ? BEYOND_DOUBLE : 0;
     for (int i = 0; i < g->sets; i++) {

@@ -1,7 +1,8 @@
 /* conv_plan.h - the pipelined convolution: who owns what, what lives in registers, what streams.
  *
  * It evaluates channelwise products over graphs sorted by receiver. A warp owns a path set, 32 V
- * channels (a channel block) and a contiguous range of edges. It keeps operands and outputs of slot z of its
+ * channels (a channel block) and a contiguous range of edges. Of few channels it works on several edges of a
+ * receiver side by side, each with 16, 8 or 4 of its lanes. It keeps operands and outputs of slot z of its
  * set in registers while the receiver stays the same, and brings the rows of each edge through a private ring
  * of stages in shared memory by asynchronous copies.
  */
@@ -31,8 +32,12 @@ enum { TILE_ROOM = 256, BLOCK_ROOM = 1024 };
 /* Warps of a block. */
 enum { CONV_WARPS = 4 };
 
-/* Neighbouring lanes of a warp; a lane has 1, 2 or 4 neighbouring channels. */
-enum { LANES = 32, CHANNEL_CHOICES = 3 };
+/* Neighbouring lanes of a warp; a lane has 1 to 6 neighbouring channels: of multiples of 32 channels 1, 2
+ * or 4. Codes are made for these three. */
+enum { LANES = 32, CHANNELS_MOST = 6, CODE_CHOICES = 3 };
+
+/* Elements of 16 bytes of the shortest type. */
+enum { ALIGNED_MOST = 8 };
 
 /* Paths computed together by a warp; all of the convolution's into a segment of z, where there is one. */
 struct path_set {
@@ -41,7 +46,8 @@ struct path_set {
     int zs, *z;            /* of the paths, the first into each segment of z, in the same order */
     int mul;               /* channels of all of them */
     int channels;          /* V: neighbouring channels of a lane */
-    int channel_blocks;    /* warps that share the channels: mul / (32 V) */
+    int lanes;             /* of an edge: 32, or fewer where a warp has several edges side by side */
+    int channel_blocks;    /* warps that share the channels: mul / (32 V), rounded up */
     int held;              /* registers that would be enough if rows stayed in them for the whole edge */
     int alive;             /* words of values that are alive at once while an edge is worked on */
     int registers_least;   /* that a thread needs, if nothing is to spill */
@@ -58,7 +64,7 @@ struct path_set {
     int stage_bytes;       /* of a stage, about */
     int memory;            /* shared memory of a warp, at least */
     int bytes;             /* moved an edge, from and to L2 or beyond */
-    int work;              /* instructions an edge */
+    int work;              /* instructions of an edge, or of those side by side */
     int share;             /* of the three above */
     int hand_over;         /* of a receiver's sums to another warp: time, in instructions */
     int y_begin, y_end;    /* components of y that its paths have, and in its sums */
@@ -100,8 +106,11 @@ struct convolution {
     const struct matrix **matrix; /* scaled where the path has its segment of z for itself, and is alone */
     const struct code **code;     /* [paths]: of the demand's recipe by that matrix, or of several paths */
     int *first; /* [paths]: of those that a path is computed together with, and follows; mostly itself */
-    struct conv_codes codes[CHANNEL_CHOICES]; /* for one channel of a lane, for two, for four */
-    struct operations operations;             /* per item, of that code */
+    struct conv_codes codes[CODE_CHOICES]; /* for one channel of a lane, for two or three, for more */
+    int aligned[SLOT_COUNT]; /* elements, a power of two: rows of the slot, and what paths have of them, begin
+                                and end at multiples of so many; */
+    int aligned_edges;       /* the same of rows of the buffer of edges */
+    struct operations operations; /* per item, of that code */
     bool keeps_z;                 /* are inputs of slot z in shared memory? Otherwise they are in registers */
     int stages, warps;            /* of a ring; of a block */
     int blocks;                   /* a multiprocessor must hold */
@@ -137,6 +146,21 @@ const char *conv_field(struct arena *, const char *name, enum slot, int number);
 /* The set's paths with weights by the place of those, so that one copy takes neighbours: the order of their
  * fields. Returns their number. */
 int conv_weighted(struct arena *, const struct problem *, const struct path_set *, int **path);
+
+/* Edges that a warp has side by side; channels of a block, of which the last may have fewer. */
+static inline int conv_abreast(const struct path_set *s)
+{
+    return LANES / s->lanes;
+}
+static inline int conv_width(const struct path_set *s)
+{
+    return s->lanes * s->channels;
+}
+/* Have all blocks as many channels? */
+static inline bool conv_is_whole(const struct path_set *s)
+{
+    return s->mul == s->channel_blocks * conv_width(s);
+}
 
 /* Numbers of the type of arithmetic that a sum is in a partial row. */
 static inline int conv_sum_words(const struct convolution *g)
@@ -207,6 +231,8 @@ int conv_kept_bytes(const struct convolution *, const struct path_set *);
 
 /* Lays out a stage and a lane's elements; and, once the ring and the buffers are chosen, shared memory. */
 void conv_layout_stage(struct arena *, const struct convolution *, struct path_set *);
+/* Elements of a stage for rows of y. */
+int conv_y_room(const struct operand *, const struct path_set *);
 void conv_layout_block(struct arena *, struct convolution *);
 
 /* Counts a path set's values that are alive at once, and the registers that follow; `most`: that there are.

@@ -10,6 +10,7 @@ enum {
     FORM_REGISTERS_DOUBLE = 8, /* the same in float64, where they are made again rather than held */
     Y_REGISTERS_DOUBLE = 96,   /* of rows of y; where these take more, only what the paths need is held */
     OWN_REGISTERS = 44,        /* addresses, counters, temporaries; fitted to what ptxas reports */
+    SIDE_BY_SIDE = 40,         /* instructions that it takes to have several edges at once */
     INSTRUCTION = 16,          /* bytes */
     INSTRUCTIONS_MOST = 1 << 30,
     SHARED_INSTRUCTIONS = 10 << 10 /* of all paths, from which on those alike share loops */
@@ -50,6 +51,74 @@ static int memory_of(const struct convolution *g, struct path_set *s, int bytes_
 static int warp_memory(const struct device *d, int point)
 {
     return (d->shared_bytes / (d->occupancy[point].warps / CONV_WARPS) - BLOCK_ROOM) / CONV_WARPS;
+}
+
+/* Lanes that an edge needs, of so many channels each, where a warp has several side by side; LANES: it has
+ * one. Sums that carry errors along count edges one by one. */
+static int lanes_of(const struct convolution *g, int mul, int channels)
+{
+    enum { LEAST = 4 };
+    const int most = (mul + channels - 1) / channels;
+    int lanes = LEAST;
+    if (g->carries || mul % LANES == 0)
+        return LANES;
+    while (lanes < most && lanes < LANES)
+        lanes *= 2;
+    return lanes;
+}
+
+/* How lanes share the set's channels, of which one may have so many. Of multiples of 32 channels each has as
+ * many; otherwise what leaves the fewest lanes idle, where what an edge takes besides its channels is half a
+ * channel's. */
+static void choose_lanes(const struct convolution *g, struct path_set *s, int channels)
+{
+    double best = 0;
+    if (s->mul % LANES == 0)
+        while (s->mul % (LANES * channels))
+            channels /= 2;
+    for (int v = s->mul % LANES ? 1 : channels; v <= channels; v++) {
+        const int lanes = lanes_of(g, s->mul, v), blocks = (s->mul + lanes * v - 1) / (lanes * v);
+        const double time = blocks * lanes * (v + 0.5);
+        if (best > 0 && time > best)
+            continue;
+        best = time;
+        s->channels = v;
+        s->lanes = lanes;
+        s->channel_blocks = blocks;
+    }
+}
+
+/* Bytes that a copy into a stage moves. */
+static int copy_bytes(const struct convolution *g, enum slot slot)
+{
+    enum { CHUNK = 16 };
+    const int size = kernel_size(g->demand->kernel), bytes = g->aligned[slot] * size;
+    return bytes < CHUNK ? bytes : CHUNK;
+}
+
+/* What copies bring into a stage: bytes, instructions; and what an edge moves. */
+struct moved {
+    int in, bytes;
+    double copies;
+};
+
+/* Of a set with so many components of x. */
+static struct moved moved_by(const struct convolution *g, const struct path_set *s, int x)
+{
+    enum { CHUNK = 16 };
+    const struct demand *d = g->demand;
+    const int lanes = LANES * s->channels, y = (int)d->plan->problem->dim[SLOT_Y] * conv_abreast(s);
+    const int w_in = s->paths * demand_bytes_of(d, SLOT_W, false),
+              x_in = x * demand_bytes_of(d, SLOT_X, false);
+    const int w_out = s->paths * demand_bytes_of(d, SLOT_W, true),
+              x_out = x * demand_bytes_of(d, SLOT_X, true);
+    const int y_in = y * demand_bytes_of(d, SLOT_Y, false), y_out = y * demand_bytes_of(d, SLOT_Y, true);
+    const double channels = (double)s->mul / s->channel_blocks; /* of an edge */
+    const double by_copies = (double)w_in / copy_bytes(g, SLOT_W) + (double)x_in / copy_bytes(g, SLOT_X);
+    return (struct moved){.in = lanes * (w_in + x_in) + y_in,
+                          .bytes = (int)(channels * (w_in + x_in + w_out + x_out)) +
+                                   (y_in + y_out) / conv_abreast(s),
+                          .copies = (lanes * by_copies + (double)y_in / CHUNK) / LANES};
 }
 
 /* Registers of a thread, and the other figures, for a set with its paths and channels set. */
@@ -99,7 +168,6 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
     const bool of_two = together && ys_in > 1; /* where there is one, larger sets leave fewer warps: slower */
     bool y_some = of_two || (words > 1 && words * y * (ys_in + ys_out) > Y_REGISTERS_DOUBLE);
     int y_held = y_some ? y_used : y;
-    s->channel_blocks = s->mul / (g->device->lanes * v);
     s->g_length = v * z * zs_out;
     s->longest = g->device->lanes * v * longest * size;
     s->x_bytes = g->device->lanes * v * x * xs_out * size;
@@ -110,28 +178,23 @@ static void measure(const struct convolution *g, struct seen *seen, struct path_
         (of_two && (xs_out || ys_out) ? v * words * most_rows : 0) +
         (g->carries && zs_out ? CARRY_REGISTERS * words * (v - 1) : 0);
     int ws_in = demand_inputs_of(pass, SLOT_W), ws_out = demand_outputs_of(pass, SLOT_W);
-    int lanes = g->device->lanes * v;
-    int bytes_in =
-        lanes * (s->paths * demand_bytes_of(pass, SLOT_W, false) + x * demand_bytes_of(pass, SLOT_X, false)) +
-        y * demand_bytes_of(pass, SLOT_Y, false);
-    s->bytes =
-        bytes_in +
-        lanes * (s->paths * demand_bytes_of(pass, SLOT_W, true) + x * demand_bytes_of(pass, SLOT_X, true)) +
-        y * demand_bytes_of(pass, SLOT_Y, true);
+    const int abreast = conv_abreast(s);
+    const struct moved moved = moved_by(g, s, x);
+    s->bytes = moved.bytes;
     /* fitted to the loops that ptxas makes (rms 5 %): the loop itself, products, forms, weights, the sums
      * over lanes, copies of 512 bytes */
     s->work = (int)(87 + 1.07 * arithmetic + 1.87 * form_terms * ys_in + 1.4 * s->paths * (ws_in + ws_out) +
-                    (y * size == 64 ? 48.0 : 69.0) * ys_out + 6.8 * bytes_in / 512 +
-                    (g->keeps_z ? 0.3 * v * z * zs_in : 0) +
+                    (y * size == 64 ? 48.0 : 69.0) * ys_out + 6.8 * moved.copies +
+                    (abreast > 1 ? SIDE_BY_SIDE : 0) + (g->keeps_z ? 0.3 * v * z * zs_in : 0) +
                     (g->wide      ? WIDEN_WORK * v * z * zs_out / CARRY_EDGES
                      : g->carries ? 3 * v * z * zs_out / CARRY_EDGES
                                   : 0));
     /* fitted, with CGTP_RECEIVER_WORK, to when the warps of each path set end, of the benchmark's layers and
      * graphs on an H200 (rms 7 % in float32, 10 % in float64): what every edge waits, and what it moves */
-    s->share = (int)(s->work + 50 * words * words + 0.0125 * words * s->bytes);
+    s->share = (int)((s->work + 50 * words * words) / (double)abreast + 0.0125 * words * s->bytes);
     /* from what short tiles add to the times of forward kernels */
     s->hand_over = (int)(0.8 * size * g->device->lanes * s->g_length);
-    s->memory = memory_of(g, s, bytes_in, z);
+    s->memory = memory_of(g, s, moved.in, z);
 }
 
 /* Those that are computed together follow each other. */
@@ -251,8 +314,7 @@ static void add_segment(struct division *d, struct path_set *s, const struct pat
     }
     if (larger.paths == s->paths)
         return;
-    for (larger.channels = d->channels; larger.mul % (d->g->device->lanes * larger.channels);)
-        larger.channels /= 2;
+    choose_lanes(d->g, &larger, d->channels);
     measure(d->g, &d->seen, &larger);
     if (!fits(d, &larger) && s->paths)
         return;
@@ -352,10 +414,10 @@ static double time_of(const struct convolution *g, int point)
         const struct path_set *s = &g->set[i];
         distinct += s->like == i;
         /* short slices of rows use sectors and pages of memory less well */
-        bool short_slices = s->channel_blocks > 1 && s->channels == 1;
+        bool short_slices = (s->channel_blocks > 1 && s->channels == 1) || s->mul < LANES;
         /* where loops are long, more warps gain next to nothing */
         const double issue = g->shared ? 1 : g->device->occupancy[point].issue;
-        instructions += (double)s->work * s->channel_blocks / issue;
+        instructions += (double)s->work * s->channel_blocks / issue / conv_abreast(s);
         bytes += (double)s->bytes * s->channel_blocks * (short_slices ? slices : 1);
         two_stages |= only_sums && s->memory + s->stage_bytes > warp_memory(g->device, point);
     }
@@ -418,18 +480,26 @@ static bool may_keep(const struct convolution *g, const struct conv_choice *c, s
                           (!g->shared || q.most_work <= g->device->loop_bytes / INSTRUCTION));
 }
 
-/* May lanes have so many channels? Where the planner decides, some paths' channels are a multiple (it would
- * be the same again). Four only where rows have 16 bits, so that instructions and what they read of registers
- * are what a kernel waits for, which is less for forms of y that four channels share; and where either sums
- * of receivers or gradients of x take registers, not both. */
+/* May lanes have so many channels? Where the planner decides, some paths' channels are a multiple, or no
+ * multiple of 32 and so divided best (it would be the same again). Four only where rows have 16 bits, so that
+ * instructions and what they read of registers are what a kernel waits for, which is less for forms of y that
+ * four channels share; and where either sums of receivers or gradients of x take registers, not both. */
 static bool may_have(const struct convolution *g, const struct conv_choice *c, int channels)
 {
     const struct problem *p = g->demand->plan->problem;
-    bool some = channels == 1;
-    for (int i = 0; i < p->paths && channels > 1; i++)
-        some |= g->demand->variant_of[i] >= 0 && p->path[i].mul_x % (channels * g->device->lanes) == 0;
-    return c->channels ? channels == c->channels
-                       : some && (channels <= 2 || (conv_has_shorts(g) && !(g->g_outputs && g->b_outputs)));
+    bool some = channels == 1, best = false;
+    for (int i = 0; i < p->paths && channels > 1; i++) {
+        struct path_set one = {.mul = p->path[i].mul_x};
+        if (g->demand->variant_of[i] < 0)
+            continue;
+        some |= p->path[i].mul_x % (channels * g->device->lanes) == 0;
+        if (p->path[i].mul_x % LANES)
+            choose_lanes(g, &one, channels);
+        best |= one.channels == channels;
+    }
+    return c->channels
+               ? channels == c->channels
+               : best || (some && (channels <= 2 || (conv_has_shorts(g) && !(g->g_outputs && g->b_outputs))));
 }
 
 /* The fastest with such loops, of sets so divided. Two channels a lane halve the work for forms and sums over
@@ -438,10 +508,11 @@ static struct candidate fastest_of(struct arena *scratch, const struct plan *pla
                                    const struct conv_choice *c, int most_work, bool apart)
 {
     int points = g->device->occupancies;
+    static const int channels[CHANNELS_MOST] = {1, 2, 4, 3, 5, 6};
     struct candidate best = {points - 1, c->channels ? c->channels : 1, most_work, false, apart, 0};
-    for (int choice = 0; choice < 2 * CHANNEL_CHOICES * points; choice++) {
-        const bool keeps = choice >= CHANNEL_CHOICES * points;
-        const int o = choice / CHANNEL_CHOICES % points, v = 1 << choice % CHANNEL_CHOICES;
+    for (int choice = 0; choice < 2 * CHANNELS_MOST * points; choice++) {
+        const bool keeps = choice >= CHANNELS_MOST * points;
+        const int o = choice / CHANNELS_MOST % points, v = channels[choice % CHANNELS_MOST];
         struct candidate q = {o, v, most_work, keeps, apart, 0};
         if (!may_have(g, c, v) || (c->warps && g->device->occupancy[o].warps != c->warps) ||
             !may_keep(g, c, q))

@@ -18,7 +18,7 @@ static const char *calls_of(struct source *w, const struct form_output *f, int x
 {
     struct text calls = {.arena = w->arena};
     const struct operand *gx = conv_output(w, f);
-    const char *sum = gather_sum(w, f);
+    const char *sum = gather_sum(w, f, own(w)->aligned_edges);
     for (int s = 0; s < own(w)->sets; s++) {
         const struct path_set *q = &own(w)->set[s];
         int64_t at = q->edge_at;
@@ -68,7 +68,7 @@ void conv_gather(struct source *w, const struct form_output *f)
     long long dim = (long long)conv_output(w, f)->dim;
     struct moved *part = NEW_ARRAY(w->arena, struct moved, w->problem->x.n + 1);
     int parts = divide_row(w, f, part);
-    gather_begin(w, o, f, "");
+    gather_begin(w, o, f, own(w)->aligned_edges, "");
     for (int i = 0; i < parts; i++) {
         if (!*part[i].add)
             continue;
@@ -82,7 +82,7 @@ void conv_gather(struct source *w, const struct form_output *f)
         emit_calls(o, part[i].add);
         line(o, "}");
     }
-    gather_end(o, w, f);
+    gather_end(o, w, f, own(w)->aligned_edges);
 }
 
 /* Has each path set's part all components of y? */

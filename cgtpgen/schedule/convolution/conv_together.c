@@ -172,7 +172,7 @@ static void join_groups(struct arena *a, struct convolution *g, const struct con
 
 void conv_take_codes(struct convolution *g, int channels)
 {
-    const struct conv_codes *codes = &g->codes[channels / 2];
+    const struct conv_codes *codes = &g->codes[channels < 4 ? channels / 2 : CODE_CHOICES - 1];
     g->matrix = codes->matrix;
     g->code = codes->code;
     g->first = codes->first;
@@ -202,7 +202,7 @@ void conv_find_together(struct arena *a, struct convolution *g, const struct con
 {
     const struct conv_codes alone = {g->matrix, g->code, g->first};
     const size_t n = (size_t)g->demand->plan->problem->paths + 1;
-    for (int choice = 0; choice < CHANNEL_CHOICES; choice++) {
+    for (int choice = 0; choice < CODE_CHOICES; choice++) {
         const int channels = 1 << choice;
         g->codes[choice] = (struct conv_codes){arena_copy(a, alone.matrix, n * sizeof *alone.matrix),
                                                arena_copy(a, alone.code, n * sizeof *alone.code),

@@ -51,7 +51,8 @@ static void device(struct source *w, const struct schedule *s)
 static bool is_like(const struct convolution *g, const struct path_set *q, const struct path_set *loop)
 {
     const struct path *path = g->demand->plan->problem->path;
-    bool like = q->paths == loop->paths && q->channels == loop->channels && q->mul == loop->mul;
+    bool like = q->paths == loop->paths && q->channels == loop->channels && q->lanes == loop->lanes &&
+                q->mul == loop->mul;
     for (int i = 0; i < q->paths && like; i++)
         like = g->code[q->path[i]] == g->code[loop->path[i]] &&
                g->matrix[q->path[i]] == g->matrix[loop->path[i]] &&
@@ -106,8 +107,12 @@ static void check(struct checker *c, const struct schedule *s)
         check_together(c, g, q);
         check_that(c, is_like(g, q, &g->set[q->like]), "path set %d has not the loop of path set %d", i,
                    q->like);
-        check_that(c, q->channel_blocks * q->channels * LANES == q->mul,
+        check_that(c,
+                   q->channel_blocks * conv_width(q) >= q->mul &&
+                       (q->channel_blocks - 1) * conv_width(q) < q->mul && LANES % q->lanes == 0,
                    "path set %d: %d warps do not have %d channels", i, q->channel_blocks, q->mul);
+        check_that(c, q->lanes == LANES || (q->channel_blocks == 1 && !g->reduces && !g->carries),
+                   "path set %d: edges side by side whose sums others share", i);
     }
 }
 
@@ -131,7 +136,9 @@ static void report(struct report *r, const struct schedule *s)
         report_number(record, "channels_per_lane", q->channels);
         if (g->shared)
             report_number(record, "loop_of_path_set", q->like);
-        report_channels(record, "channel_blocks", q->channel_blocks, LANES * q->channels, "warp");
+        report_channels(record, "channel_blocks", q->channel_blocks, conv_width(q), "warp");
+        if (q->lanes < LANES)
+            report_number(record, "edges_side_by_side", conv_abreast(q));
         report_part(record, "values_alive", q->alive, most);
         report_part(record, "registers_least", q->registers_least, most);
         report_part(record, "registers", q->registers, most);
