@@ -3,15 +3,17 @@
  *
  * Kernel time by events, median, L2 flushed before every run by reading; inputs random. A sample of every
  * output is compared with the dense reference after the runs. Golden cases with more channels (sweep.py) are
- * timed in 100,000 items, or as many as memory holds, beside the larger of that floor and one by flops.
+ * timed in 100,000 items, or as many as memory holds, beside the larger of that floor and one by flops. Layers
+ * that were drawn (drawn.py) are timed where they say, and their floor is of what the device was seen to reach.
  * Usage: bench [options], see `usage`. The table on standard output is Markdown between comments; the same
  * with more columns goes to a file for compare.py.
  */
 #include "device.h"
 #include "peers.h"
-#include "random.h"
+#include "places.h"
 #include "sample.h"
 #include "table.h"
+#include "timing.h"
 
 #include <errno.h>
 #include <math.h>
@@ -38,14 +40,15 @@ static const char usage[] =
  * clock. */
 static const double bandwidth = 4.3e12, flops_f32 = 66.9e12, flops_f64 = 33.5e12;
 
-enum { WARM_UP = 3, RUNS_LEAST = 5, RESULTS = 1000 };
+/* What was measured of devices, by a word of their names: a copy's bytes a second, flops a second; others are taken for the
+ * first. And the least time of a launch, in milliseconds. */
+static const struct speed {
+    const char *device;
+    double bandwidth, flops_f32, flops_f64;
+} speeds[] = {{"H200", 4.29e12, 63.7e12, 32.7e12}, {"H100", 3.0e12, 63.7e12, 32.7e12}};
+static const double launch_least = 0.003;
 
-/* Warm-up runs go on so long, in seconds: a device that waited for the host has lowered its clocks. Not
- * longer, or the power limit lowers them again. */
-static const double warm_up_time = 0.03;
-
-/* Timed runs of one kernel take about this long at most, in seconds. */
-static const double timed_most = 0.5;
+enum { SPEEDS = sizeof speeds / sizeof *speeds, RESULTS = 1000 };
 
 /* Where products are timed: graphs, then batches. Golden cases with more channels: in the first graph, with
  * so many edges of each receiver at most; in so many rows. */
@@ -63,10 +66,12 @@ struct result {
     const struct table_entry *entry;
     const cgtp_kernel *kernel;
     struct peer_key key;
-    const struct ref_graph *place;
+    int64_t items, senders, receivers;
     const char *reduction; /* "-" where nothing is added up */
-    double ms, least, floor;
-    bool by_flops;           /* the floor */
+    struct timing time;
+    double floor;
+    const char *bound;       /* what the floor is of: bytes, flops, launch */
+    size_t workspace;        /* bytes */
     const struct peer *peer; /* NULL: none */
     int checked;             /* 0: not, 1: right, -1: wrong */
     struct sample_result sample;
@@ -75,7 +80,8 @@ struct result {
 /* Everything that a run of the program has. */
 struct bench {
     struct ref_graph place[PLACES], shuffled[PLACES]; /* as they are; graphs with edges in any order */
-    struct ref_graph thin, scaled[RESULTS]; /* see SCALED_EDGES; of each row of such a case: a part of thin */
+    struct ref_graph thin; /* see SCALED_EDGES */
+    const struct speed *speed;
     struct peer peer[PEERS];
     struct result result[RESULTS];
     int peers, results, wrong, failed;
@@ -110,79 +116,12 @@ static _Noreturn void fail(const char *what, const char *why)
     exit(2);
 }
 
-static double seconds(void)
+static struct ref_graph place_of(int i)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* ---- what is read ---- */
-
-static int64_t *read_ends(const char *graph, const char *end, int64_t *edges)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/graphs/%s_%s.i32", option.folder, graph, end);
-    FILE *file = fopen(path, "rb");
-    unsigned char b[4];
-    int64_t n = 0, capacity = 1 << 18, *ends = malloc((size_t)capacity * sizeof *ends);
-    if (!file)
-        fail(path, strerror(errno));
-    while (ends && n < option.items && fread(b, 4, 1, file) == 1) {
-        if (n == capacity && !(ends = realloc(ends, (size_t)(capacity *= 2) * sizeof *ends)))
-            break;
-        ends[n++] =
-            (int64_t)((uint32_t)b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24);
-    }
-    fclose(file);
-    if (!ends)
-        fail(path, "out of memory");
-    *edges = n;
-    return ends;
-}
-
-static struct ref_graph read_place(int i)
-{
-    const int64_t nodes = place_info[i].nodes, all = nodes ? nodes + option.padding : 0;
-    struct ref_graph g = {.senders = all, .receivers = all};
-    int64_t receivers;
-    if (!nodes) {
-        g.items = place_info[i].rows < option.items ? place_info[i].rows : option.items;
-        return g;
-    }
-    g.sender = read_ends(place_info[i].name, "sender", &g.items);
-    g.receiver = read_ends(place_info[i].name, "receiver", &receivers);
-    if (g.items != receivers || !g.items)
-        fail(place_info[i].name, "senders and receivers are not as many, or none");
-    return g;
-}
-
-/* The graph with its edges in a random order. */
-static struct ref_graph shuffle(const struct ref_graph *g)
-{
-    const size_t bytes = (size_t)g->items * sizeof *g->sender;
-    int64_t *sender = malloc(bytes + 1), *receiver = malloc(bytes + 1);
-    if (!sender || !receiver)
-        fail("a graph", "out of memory");
-    for (int64_t e = 0; e < g->items; e++) {
-        const int64_t with = (int64_t)(random_bits(11, (uint64_t)e) % (uint64_t)(e + 1));
-        sender[e] = sender[with], receiver[e] = receiver[with];
-        sender[with] = g->sender[e], receiver[with] = g->receiver[e];
-    }
-    return (struct ref_graph){g->items, g->senders, g->receivers, sender, receiver};
-}
-
-/* The graph with the first edges of each receiver. */
-static struct ref_graph thin_out(const struct ref_graph *g, int64_t most)
-{
-    const size_t bytes = (size_t)g->items * sizeof *g->sender;
-    int64_t *sender = malloc(bytes + 1), *receiver = malloc(bytes + 1), n = 0;
-    if (!sender || !receiver)
-        fail("a graph", "out of memory");
-    for (int64_t e = 0; e < g->items; e++)
-        if (n < most || receiver[n - most] != g->receiver[e]) /* edges are sorted by receiver */
-            sender[n] = g->sender[e], receiver[n++] = g->receiver[e];
-    return (struct ref_graph){n, g->senders, g->receivers, sender, receiver};
+    const int64_t nodes = place_info[i].nodes, rows = place_info[i].rows;
+    if (!nodes)
+        return (struct ref_graph){.items = rows < option.items ? rows : option.items};
+    return places_read(option.folder, place_info[i].name, nodes + option.padding, option.items);
 }
 
 /* ---- one kernel in one place ---- */
@@ -213,74 +152,28 @@ static const char *type_name(const cgtp_product *p)
     return name[p->type[0]];
 }
 
-/* The least milliseconds for the bytes: every array read or written once. An array of nodes counts a row for
- * every node. */
-static double floor_of(const cgtp_product *p, const cgtp_kernel *k, const struct ref_graph *g)
+/* Sets the least milliseconds and what they are of: every array read or written once (an array of nodes counts a row for
+ * every node), flops where no peer's table has the floor, and a launch's own time of a layer that was drawn. */
+static void set_floor(const struct bench *b, struct result *r, const cgtp_product *p, const struct ref_graph *g)
 {
+    const bool drawn = r->entry->place.name != NULL, wide = p->compute == CGTP_FLOAT64;
+    const double flops = (double)g->items * planned(r->entry, r->kernel)->flops;
+    const double rate = drawn ? (wide ? b->speed->flops_f64 : b->speed->flops_f32) : wide ? flops_f64 : flops_f32;
     double bytes = 0;
-    for (int i = 0; i < k->inputs; i++)
-        bytes += bytes_of(p, g, k->input[i].slot);
-    for (int o = 0; o < k->outputs; o++)
-        bytes += bytes_of(p, g, k->output[o].slot);
-    return 1e3 * bytes / bandwidth;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Runs until the clocks are up; sets how many timed ones are to follow. */
-static bool warm_up(struct launch *l, void *stream, int *runs)
-{
-    const double begin = seconds();
-    double passed = 0;
-    int n = 0;
-    for (; n < WARM_UP || passed < warm_up_time; n++) {
-        device_flush(stream);
-        cgtp_status status = launch_run(l, stream);
-        if (status || !device_wait(stream)) {
-            printf("# %s %s: %s\n", l->product->name, l->kernel->name, cgtp_status_text(status));
-            return false;
-        }
-        passed = seconds() - begin;
-    }
-    const double affordable = timed_most * n / passed;
-    const int asked = (int)option.runs;
-    *runs = affordable > asked ? asked : affordable > RUNS_LEAST ? (int)affordable : RUNS_LEAST;
-    *runs = *runs < asked ? *runs : asked;
-    return true;
-}
-
-/* Milliseconds of so many runs. */
-static bool time_runs(struct launch *l, void *stream, double *ms, int runs)
-{
-    void **event = malloc(2 * (size_t)runs * sizeof *event);
-    cgtp_status status = CGTP_OK;
-    if (!event)
-        fail("runs", "out of memory");
-    for (int i = 0; i < 2 * runs; i++)
-        event[i] = device_event_new();
-    for (int i = 0; i < runs && !status; i++) {
-        device_flush(stream);
-        device_event_record(event[2 * i], stream);
-        status = launch_run(l, stream);
-        device_event_record(event[2 * i + 1], stream);
-    }
-    const bool good = device_wait(stream) && !status;
-    if (!good)
-        printf("# %s %s: %s\n", l->product->name, l->kernel->name, cgtp_status_text(status));
-    for (int i = 0; i < runs && good; i++)
-        ms[i] = device_event_ms(event[2 * i], event[2 * i + 1]);
-    for (int i = 0; i < 2 * runs; i++)
-        device_event_free(event[i]);
-    free(event);
-    return good;
+    for (int i = 0; i < r->kernel->inputs; i++)
+        bytes += bytes_of(p, g, r->kernel->input[i].slot);
+    for (int o = 0; o < r->kernel->outputs; o++)
+        bytes += bytes_of(p, g, r->kernel->output[o].slot);
+    r->floor = 1e3 * bytes / (drawn ? b->speed->bandwidth : bandwidth);
+    r->bound = "bytes";
+    if ((drawn || r->entry->scaled) && 1e3 * flops / rate > r->floor)
+        r->floor = 1e3 * flops / rate, r->bound = "flops";
+    if (drawn && launch_least > r->floor)
+        r->floor = launch_least, r->bound = "launch";
 }
 
 /* Sets what is measured of a row; false, with a comment in the table, where it could not be. */
-static bool measure(const struct model *m, const struct ref_graph *g, const struct driver_graph *d,
+static bool measure(const struct bench *b, const struct model *m, const struct ref_graph *g, const struct driver_graph *d,
                     struct result *r)
 {
     const cgtp_product *p = m->product;
@@ -291,28 +184,15 @@ static bool measure(const struct model *m, const struct ref_graph *g, const stru
         return false;
     }
     struct launch l;
-    int runs;
-    void *stream = device_stream_new();
-    double *ms = malloc((size_t)option.runs * sizeof *ms);
-    if (!ms)
-        fail("runs", "out of memory");
     launch_new(&l, p, r->kernel, g, d);
-    const bool good = warm_up(&l, stream, &runs) && time_runs(&l, stream, ms, runs);
+    const bool good = timing_runs(&l, (int)option.runs, &r->time);
+    r->workspace = l.workspace_bytes;
     if (good) {
-        qsort(ms, (size_t)runs, sizeof *ms, by_value);
-        r->ms = (ms[runs / 2] + ms[(runs - 1) / 2]) / 2;
-        r->least = ms[0];
-        r->floor = floor_of(p, r->kernel, g);
-        const double by_flops = 1e3 * (double)g->items * planned(r->entry, r->kernel)->flops /
-                                (p->compute == CGTP_FLOAT64 ? flops_f64 : flops_f32);
-        r->by_flops = r->entry->scaled && by_flops > r->floor;
-        r->floor = r->by_flops ? by_flops : r->floor;
+        set_floor(b, r, p, g);
         if (!option.no_check && sample_check(m, &l, &r->sample))
             r->checked = r->sample.ratio <= 1 ? 1 : -1;
     }
-    device_stream_free(stream);
     launch_free(&l);
-    free(ms);
     return good;
 }
 
@@ -325,7 +205,7 @@ static int by_place_and_time(const void *a, const void *b)
     c = c ? c : strcmp(x->key.place, y->key.place);
     c = c ? c : strcmp(x->key.type, y->key.type);
     c = c ? c : strcmp(x->key.kernel, y->key.kernel);
-    return c ? c : (x->ms > y->ms) - (x->ms < y->ms);
+    return c ? c : (x->time.ms > y->time.ms) - (x->time.ms < y->time.ms);
 }
 
 static void print_head(void)
@@ -346,7 +226,7 @@ static struct peer_text peer_text(const struct result *r)
     struct peer_text t = {"-", "-"};
     if (r->peer) {
         snprintf(t.ms, sizeof t.ms, "%.4f", r->peer->ms);
-        snprintf(t.gain, sizeof t.gain, "%.2f", r->peer->ms / r->ms);
+        snprintf(t.gain, sizeof t.gain, "%.2f", r->peer->ms / r->time.ms);
     }
     return t;
 }
@@ -356,7 +236,7 @@ static void print_result(const struct result *r)
     const struct peer_text peer = peer_text(r);
     printf("| %-25s | %-6s | %-4s | %-15s | %-13s | %8.4f | %8.4f | %7.4f | %7.2f | %-12s | %8s | %5s |\n",
            option.variants ? r->entry->product->name : r->key.problem, r->key.place, r->key.type,
-           r->key.kernel, r->reduction, r->ms, r->least, r->floor, r->ms / r->floor,
+           r->key.kernel, r->reduction, r->time.ms, r->time.least, r->floor, r->time.ms / r->floor,
            r->peer ? r->peer->name : "-", peer.ms, peer.gain);
     if (r->checked < 0)
         printf("# WRONG: %s of the row above is off by %.3g of its bound\n", r->sample.output,
@@ -367,7 +247,7 @@ static void print_result(const struct result *r)
 static void write_head(FILE *file)
 {
     fputs("op\tproblem\tgraph\tdtype\tkernel\treduction\tms\tleast\tfloor\txfloor\tbest_peer\tpeer_ms\tgain\t"
-          "evaluation\tbound\titems\tsenders\treceivers\tx\ty\tw\tz\n",
+          "evaluation\tbound\titems\tsenders\treceivers\tx\ty\tw\tz\tworkspace\tchecked\n",
           file);
 }
 
@@ -376,12 +256,13 @@ static void write_result(FILE *file, const struct result *r)
     const struct peer_text peer = peer_text(r);
     const cgtp_product *p = r->entry->product;
     fprintf(file, "%s\t%s\t%s\t%s\t%s\t%s\t%.5f\t%.5f\t%.5f\t%.3f\t%s\t%s\t%s\t%s\t%s", r->key.op,
-            r->key.problem, r->key.place, r->key.type, r->key.kernel, r->reduction, r->ms, r->least, r->floor,
-            r->ms / r->floor, r->peer ? r->peer->name : "-", peer.ms, peer.gain,
-            planned(r->entry, r->kernel)->evaluation, r->by_flops ? "flops" : "bytes");
-    fprintf(file, "\t%lld\t%lld\t%lld\t%s\t%s\t%lld\t%lld\n", (long long)r->place->items,
-            (long long)r->place->senders, (long long)r->place->receivers, p->irreps[CGTP_X],
-            p->irreps[CGTP_Y], (long long)p->dim[CGTP_W], (long long)p->dim[CGTP_Z]);
+            r->key.problem, r->key.place, r->key.type, r->key.kernel, r->reduction, r->time.ms, r->time.least, r->floor,
+            r->time.ms / r->floor, r->peer ? r->peer->name : "-", peer.ms, peer.gain,
+            planned(r->entry, r->kernel)->evaluation, r->bound);
+    fprintf(file, "\t%lld\t%lld\t%lld\t%s\t%s\t%lld\t%lld\t%lld\t%s\n", (long long)r->items,
+            (long long)r->senders, (long long)r->receivers, p->irreps[CGTP_X],
+            p->irreps[CGTP_Y], (long long)p->dim[CGTP_W], (long long)p->dim[CGTP_Z], (long long)r->workspace,
+            r->checked < 0 ? "wrong" : r->checked ? "right" : "-");
     fflush(file);
 }
 
@@ -434,16 +315,18 @@ static void time_kernel(struct bench *b, const struct table_entry *t, const cgtp
     struct result r = {
         .entry = t,
         .kernel = k,
-        .place = g,
+        .items = g->items,
+        .senders = g->senders,
+        .receivers = g->receivers,
         .key = {p->graph ? "conv" : "batch", name, place, type_name(p), k->name},
         .reduction = !p->graph        ? "-"
                      : t->compensated ? "compensated"
                                       : reduction[p->sorted][t->deterministic]};
     if (b->results == RESULTS)
         return;
-    if (option.items == INT64_MAX && !option.padding && !t->scaled)
+    if (option.items == INT64_MAX && !option.padding && !t->scaled && !t->place.name)
         r.peer = peer_of(b->peer, b->peers, r.key);
-    if (measure(m, g, d, &r))
+    if (measure(b, m, g, d, &r))
         add_result(b, &r);
     else
         b->failed++;
@@ -468,37 +351,74 @@ static void time_scaled(struct bench *b, const struct table_entry *t, const stru
     const cgtp_product *p = t->product;
     for (int i = 0; i < p->kernels; i++) {
         const cgtp_kernel *k = &p->kernel[i];
-        struct ref_graph *g = &b->scaled[b->results < RESULTS ? b->results : 0];
+        struct ref_graph g = p->graph ? b->thin : (struct ref_graph){.items = SCALED_ROWS};
         struct driver_graph d;
-        *g = p->graph ? b->thin : (struct ref_graph){.items = SCALED_ROWS};
-        g->items = option.items < g->items ? option.items : g->items;
+        g.items = option.items < g.items ? option.items : g.items;
         if (!wanted(option.kernel, k->name))
             continue;
-        driver_graph_make(&d, p, g);
-        while (g->items > 1 && launch_bytes(p, k, g, &d) > device_free_memory()) {
+        driver_graph_make(&d, p, &g);
+        while (g.items > 1 && launch_bytes(p, k, &g, &d) > device_free_memory()) {
             driver_graph_free(&d);
-            g->items /= 2;
-            driver_graph_make(&d, p, g);
+            g.items /= 2;
+            driver_graph_make(&d, p, &g);
         }
-        time_kernel(b, t, k, p->name, p->graph ? place_info[0].name : "rows", m, g, &d);
+        time_kernel(b, t, k, p->name, p->graph ? place_info[0].name : "rows", m, &g, &d);
         driver_graph_free(&d);
     }
 }
 
+/* One of the benchmark's places, or the layer's own graph, with its edges in the product's order; to be freed. */
+static struct ref_graph drawn_place(const struct bench *b, const struct table_entry *t, bool sorted)
+{
+    struct ref_graph g = {0};
+    for (int i = 0; i < PLACES && !t->place.items; i++)
+        if (strcmp(place_info[i].name, t->place.name) == 0)
+            g = sorted ? places_thin(&b->place[i], INT64_MAX) : places_shuffled(&b->place[i]);
+    if (t->place.items) {
+        struct ref_graph own = places_drawn(&t->place, option.items);
+        g = sorted ? own : places_shuffled(&own);
+        if (!sorted)
+            places_free(&own);
+    }
+    return g;
+}
+
+/* Each kernel where the layer says. */
+static void time_drawn(struct bench *b, const struct table_entry *t, const struct model *m)
+{
+    const cgtp_product *p = t->product;
+    struct ref_graph g = drawn_place(b, t, p->sorted || !p->graph);
+    struct driver_graph d;
+    if (!g.items) {
+        printf("# %s: no such place: %s\n", p->name, t->place.name);
+        b->failed++;
+        return;
+    }
+    driver_graph_make(&d, p, &g);
+    for (int i = 0; i < p->kernels; i++)
+        if (wanted(option.kernel, p->kernel[i].name))
+            time_kernel(b, t, &p->kernel[i], p->name, t->place.name, m, &g, &d);
+    driver_graph_free(&d);
+    places_free(&g);
+}
+
 static void time_entry(struct bench *b, const struct table_entry *t)
 {
-    const struct problem *q = t->scaled ? NULL : problem_of(t->product);
+    const bool own = t->scaled || t->place.name;
+    const struct problem *q = own ? NULL : problem_of(t->product);
     struct model m;
     if (option.product && !strstr(t->product->name, option.product))
         return;
-    if (!q && !t->scaled)
+    if (!q && !own)
         printf("# %s: not one of the benchmark's problems\n", t->product->name);
-    if ((!q && !t->scaled) || !model_make(&m, t->product, NULL)) {
+    if ((!q && !own) || !model_make(&m, t->product, NULL)) {
         b->failed++;
         return;
     }
     if (t->scaled)
         time_scaled(b, t, &m);
+    if (t->place.name)
+        time_drawn(b, t, &m);
     for (int place = 0; place < PLACES && q; place++)
         if (timed_in(q, t->product, place))
             time_product(b, t, q, &m, place);
@@ -537,7 +457,7 @@ static void print_conditions(const struct device_info *info)
     printf("# median and least of %d runs, of fewer where they take over %.0f ms, after %d or more; L2 "
            "flushed by "
            "reading; floor at %.2f TB/s\n",
-           (int)option.runs, 1e3 * timed_most / (double)option.runs, WARM_UP, bandwidth / 1e12);
+           (int)option.runs, 1e3 * TIMED_MOST / (double)option.runs, WARM_UP, bandwidth / 1e12);
 }
 
 int main(int argc, char **argv)
@@ -556,16 +476,20 @@ int main(int argc, char **argv)
     b.peers = peers_read(path, b.peer);
     if (b.peers < 0 || !device_open(&info))
         return 2;
+    b.speed = speeds;
+    for (int i = 0; i < SPEEDS; i++)
+        if (strstr(info.name, speeds[i].device))
+            b.speed = &speeds[i];
     for (int i = 0; i < PLACES; i++)
-        b.place[i] = read_place(i);
+        b.place[i] = place_of(i);
     for (int i = 0; i < GRAPHS; i++)
-        b.shuffled[i] = shuffle(&b.place[i]);
-    b.thin = thin_out(&b.place[0], SCALED_EDGES);
+        b.shuffled[i] = places_shuffled(&b.place[i]);
+    b.thin = places_thin(&b.place[0], SCALED_EDGES);
     if (option.tsv && !(b.tsv = fopen(option.tsv, "w")))
         fail(option.tsv, strerror(errno));
     if (b.tsv)
         write_head(b.tsv);
-    const double begin = seconds();
+    const double begin = timing_seconds();
     print_conditions(&info);
     if (!option.variants)
         print_head();
@@ -578,15 +502,12 @@ int main(int argc, char **argv)
             print_result(&b.result[i]);
     }
     printf("# %d rows, %d wrong, %d not measured; largest error %.3g of its bound; %.0f s\n", b.results,
-           b.wrong, b.failed, b.largest, seconds() - begin);
+           b.wrong, b.failed, b.largest, timing_seconds() - begin);
     for (int i = 0; i < PLACES; i++) {
-        free((void *)b.place[i].sender);
-        free((void *)b.place[i].receiver);
-        free((void *)b.shuffled[i].sender);
-        free((void *)b.shuffled[i].receiver);
+        places_free(&b.place[i]);
+        places_free(&b.shuffled[i]);
     }
-    free((void *)b.thin.sender);
-    free((void *)b.thin.receiver);
+    places_free(&b.thin);
     if (b.tsv && fclose(b.tsv))
         fail(option.tsv, strerror(errno));
     return b.wrong || b.failed || !b.results;

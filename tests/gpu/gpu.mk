@@ -15,14 +15,17 @@
 #                     GPU_OPTIONS=--help: options
 #                     VARIANTS="DIR .." times the specs in these folders instead: the benchmark's products
 #                     under different names and with different tune knobs; log: variants.log
+#                     tests/gpu/sweep_random.py times layers drawn at random, and two generators in turn; it says how
 # make gpu-ranks      a graph divided among the GPUs (docs/examples/ranks), compared with one of them and timed: carbon
 #                     with 20,000 atoms. GPU_RANKS=2, GPU_NCCL=DIR: of NCCL's include/ and lib/ (default: that of PYTHON's
 #                     package nvidia-nccl); log: ranks.log
 #
+# GPU_RUNTIME=runtime: the runtime that belongs to the sources.
 # GPU_ARCH=sm_90 (default: the machine's own), GPU_JOBS=16, NVCC, NVCCFLAGS. GPU_BACKEND=c tries everything
 # but the GPU: the C backend's output, on the host.
 
 GPU_BACKEND ?= cuda
+GPU_RUNTIME ?= runtime
 GPU_DIR ?= build/gpu$(if $(filter cuda,$(GPU_BACKEND)),,-$(GPU_BACKEND))
 GPU_TOLD := $(filter-out undefined,$(origin GPU_GENERATOR))
 GPU_GENERATOR ?= $(BUILD)/cgtpgen
@@ -38,7 +41,7 @@ SANITIZER_TOOL ?= $(firstword $(shell command -v compute-sanitizer) \
 MODE ?= full
 GPU_RANDOM ?= 0:100
 
-.PHONY: gpu-sources gpu-check gpu-random gpu-bench gpu-programs gpu-ranks
+.PHONY: gpu-sources gpu-check gpu-random gpu-bench gpu-bench-library gpu-programs gpu-ranks
 
 GPU_COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 GPU_GENERATE = $(PYTHON) tests/gpu/sources.py --generator=$(GPU_GENERATOR) --backend=$(GPU_BACKEND) \
@@ -53,7 +56,7 @@ GPU_SET ?= bench_main
 GPU_PROGRAMS ?= bench
 GPU_HERE := $(GPU_DIR)/$(GPU_SET)
 GPU_OBJ := $(GPU_DIR)/obj
-GPU_INCLUDE := -Iruntime -Itests -Itests/gpu
+GPU_INCLUDE := -I$(GPU_RUNTIME) -Itests -Itests/gpu
 GPU_OPENMP = $(eval GPU_OPENMP := $(OPENMP))$(GPU_OPENMP)
 GPU_CC = $(CC) $(STANDARD) -O2 $(GPU_OPENMP) -MMD -MP $(GPU_INCLUDE)
 GPU_NVCC = $(NVCC) -std=c++17 -arch=$(GPU_ARCH) $(NVCCFLAGS) -MMD -MP $(GPU_INCLUDE)
@@ -77,8 +80,8 @@ $(GPU_DIR)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(GPU_CC) $(GPU_NVCC)' | cmp -s - $@ || echo '$(GPU_CC) $(GPU_NVCC)' > $@
 
-vpath %.c tests tests/gpu runtime
-vpath %.cu tests/gpu runtime
+vpath %.c tests tests/gpu $(GPU_RUNTIME)
+vpath %.cu tests/gpu $(GPU_RUNTIME)
 
 $(GPU_OBJ)/%.o: %.c $(GPU_DIR)/flags
 	@mkdir -p $(@D)
@@ -97,8 +100,8 @@ $(GPU_HERE)/products.a: $(GPU_PRODUCTS)
 	$(Q)ar rcs $@ $^
 
 GPU_LINKED = $(Q)$(GPU_LINK) -o $@ $^ -lm
-$(GPU_HERE)/bench: $(addprefix $(GPU_OBJ)/,$(GPU_OWN:=.o) bench.o peers.o) $(GPU_HERE)/table.c.o \
-    $(GPU_HERE)/products.a
+GPU_BENCH_OBJECTS := $(addprefix $(GPU_OBJ)/,$(GPU_OWN:=.o) bench.o peers.o places.o timing.o)
+$(GPU_HERE)/bench: $(GPU_BENCH_OBJECTS) $(GPU_HERE)/table.c.o $(GPU_HERE)/products.a
 	$(GPU_LINKED)
 $(GPU_HERE)/device: $(addprefix $(GPU_OBJ)/,$(GPU_DEVICE:=.o)) $(GPU_HERE)/table.c.o $(GPU_HERE)/products.a
 	$(GPU_LINKED)
@@ -107,6 +110,12 @@ $(GPU_HERE)/check_%: $(addprefix $(GPU_OBJ)/,$(GPU_CHECKS:=.o)) $(GPU_HERE)/shar
 $(GPU_HERE)/types: $(GPU_OBJ)/types.o
 	$(GPU_LINKED)
 gpu-programs: $(addprefix $(GPU_HERE)/,$(GPU_PROGRAMS))
+
+# What a program of one layer is linked with (sweep_random.py).
+gpu-bench-library: $(GPU_DIR)/bench.a
+$(GPU_DIR)/bench.a: $(GPU_BENCH_OBJECTS)
+	@rm -f $@
+	$(Q)ar rcs $@ $^
 
 -include $(wildcard $(GPU_OBJ)/*.d $(GPU_HERE)/*.d)
 

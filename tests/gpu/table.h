@@ -11,6 +11,12 @@ struct table_kernel {
     double flops;           /* per item */
 };
 
+/* Where a layer is timed that is none of the benchmark's problems. */
+struct table_place {
+    const char *name; /* NULL: not such a layer; where it has no items of its own: one of the benchmark's places */
+    int64_t items, nodes, window; /* places_drawn */
+};
+
 struct table_entry {
     const cgtp_product *product;
     int deterministic; /* the spec's reduction */
@@ -18,6 +24,7 @@ struct table_entry {
     int large;         /* also launched with offsets past 2^31 elements */
     int scaled;        /* a golden case with more channels (sweep.py): timed in 100,000 items */
     const struct table_kernel *kernel;
+    struct table_place place; /* of a layer that was drawn (drawn.py) */
 };
 
 extern const struct table_entry table[];
