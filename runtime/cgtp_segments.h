@@ -19,14 +19,15 @@ namespace
 
 /* ---- channels and lanes ---- */
 
-/* Channels of a block, of the last one; have all as many? */
+/* Channels of a block, and of the last one, which may be short of all; have all blocks as many? */
 template <typename S> CGTP_BOTH constexpr int cgtp_width(void)
 {
     return S::lanes * S::channels;
 }
 template <typename S> CGTP_BOTH constexpr int cgtp_last(void)
 {
-    return S::mul - (S::blocks - 1) * cgtp_width<S>();
+    const int last = S::mul - (S::blocks - 1) * cgtp_width<S>();
+    return last < 0 ? 0 : last;
 }
 template <typename S> CGTP_BOTH constexpr bool cgtp_is_whole(void)
 {
@@ -36,7 +37,10 @@ template <typename S> CGTP_BOTH constexpr bool cgtp_is_whole(void)
 /* Channels of a block. */
 template <typename S> CGTP_DEVICE int cgtp_channels_of(int channel_block)
 {
-    return S::blocks == 1 || channel_block == S::blocks - 1 ? cgtp_last<S>() : cgtp_width<S>();
+    if constexpr (cgtp_is_whole<S>() || S::blocks == 1)
+        return cgtp_last<S>();
+    const int left = S::mul - channel_block * cgtp_width<S>();
+    return left < 0 ? 0 : left < cgtp_width<S>() ? left : cgtp_width<S>();
 }
 
 /* Items side by side; of which of them the lane is, as which of its lanes. */

@@ -239,11 +239,12 @@ static const char *argument(const struct device_path *c, const struct recipe *r,
         const struct operand *o = kernel_output(c->w->demand->kernel, source);
         const char *type = operand_size(o) == 2 ? arena_printf(a, ", %s", source_held(c->w->plan, o)) : "";
         const char *row = plus_offset(a, arena_printf(a, "%sout", name), path->weight_offset);
+        if (c->lanes)
+            row = arena_printf(a, "%s + %s", row, scaled(a, c->lanes, c->channels));
         if (c->some || (c->aligned && c->aligned < c->channels))
             return arena_printf(a, "cgtp_outgoing_some<%d, %d%s>(%s, %s)", c->channels, c->aligned, type, row,
-                                c->some ? "channels" : arena_printf(a, "%d", c->channels));
-        return arena_printf(a, "cgtp_outgoing<%d%s>(%s)", c->channels, type,
-                            plus_offset(a, arena_printf(a, "%sout", name), path->weight_offset));
+                                c->some ? c->some : arena_printf(a, "%d", c->channels));
+        return arena_printf(a, "cgtp_outgoing<%d%s>(%s)", c->channels, type, row);
     }
     if (operand_size(source_input(c->w, source)) == 2)
         return c->channels == 1 ? arena_printf(a, "cgtp_widen(at.%sp%d[lane])", name, path->number)

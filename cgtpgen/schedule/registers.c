@@ -16,18 +16,25 @@ static bool takes_part(const struct demand *d, int operand)
     return output < 0 ? demand_reads(d, operand) : computed;
 }
 
-static int elements(const struct registers *r, const struct operand *o, int block)
+/* What a lane has of so many channels. */
+static int channels_of(const struct registers *r, int64_t mul)
 {
-    return o->block[block].components * (o->slot == SLOT_Y ? 1 : r->channels);
+    return r->lanes ? (int)((mul + r->lanes - 1) / r->lanes) : r->channels;
 }
 
-struct registers *registers_begin(struct arena *a, const struct demand *d, int channels)
+static int elements(const struct registers *r, const struct operand *o, int block)
+{
+    return o->block[block].components * (o->slot == SLOT_Y ? 1 : channels_of(r, o->block[block].channels));
+}
+
+static struct registers *begin(struct arena *a, const struct demand *d, int channels, int lanes)
 {
     static const enum slot rows[] = {SLOT_X, SLOT_Y, SLOT_G};
     struct registers *r = NEW(a, struct registers);
     r->live.arena = a;
     r->demand = d;
     r->channels = channels;
+    r->lanes = lanes;
     r->words = kernel_size(d->kernel) / 4;
     r->first = NEW_ARRAY(a, int *, operands(d) + 1);
     for (int i = 0; i < operands(d); i++)
@@ -36,6 +43,16 @@ struct registers *registers_begin(struct arena *a, const struct demand *d, int c
         for (int output = 0; output < 2; output++)
             registers_renew(r, (struct register_rows){rows[s], output, -1});
     return r;
+}
+
+struct registers *registers_begin(struct arena *a, const struct demand *d, int channels)
+{
+    return begin(a, d, channels, 0);
+}
+
+struct registers *registers_begin_shared(struct arena *a, const struct demand *d, int lanes)
+{
+    return begin(a, d, 0, lanes);
 }
 
 /* The next of the rows' parts, operand *o, block *b: begins with *o = 0, *b = -1. */
@@ -90,21 +107,21 @@ void registers_path(struct registers *r, const int *number, const struct code *c
 {
     const struct path *path = r->demand->plan->problem->path;
     const struct recipe *recipe = c->recipe;
-    int inputs = r->demand->kernel->form->inputs;
+    int inputs = r->demand->kernel->form->inputs, channels = channels_of(r, path[number[0]].mul_x);
     struct live_place *place =
         NEW_ARRAY(r->live.arena, struct live_place, recipe->inputs + recipe->outputs + 1);
     for (int i = 0; i < recipe->inputs; i++)
         place[i] = recipe->input[i].role == ROLE_W
-                       ? (struct live_place){-1, r->channels > 1}
+                       ? (struct live_place){-1, channels > 1}
                        : place_of(r, &path[number[recipe->input[i].copy]], recipe->input[i].source);
     for (int o = 0; o < recipe->outputs; o++)
         place[recipe->inputs + o] =
             recipe->output[o].role == ROLE_W
-                ? (struct live_place){live_values(&r->live, r->channels, r->words), 1}
+                ? (struct live_place){live_values(&r->live, channels, r->words), 1}
                 : place_of(r, &path[number[recipe->output[o].copy]], inputs + recipe->output[o].source);
-    live_code(&r->live, c, r->channels, r->words, place);
+    live_code(&r->live, c, channels, r->words, place);
     r->live.step++;
     for (int o = 0; o < recipe->outputs; o++)
         if (recipe->output[o].role == ROLE_W)
-            live_until(&r->live, place[recipe->inputs + o].first, r->channels);
+            live_until(&r->live, place[recipe->inputs + o].first, channels);
 }

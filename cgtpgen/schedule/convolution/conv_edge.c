@@ -137,7 +137,8 @@ static void lanes(struct conv *c, const struct operand *o, const char *from, boo
         const char *slice = arena_printf(c->w->arena, "%s.%s", from, field);
         const char *how =
             block_is_apart(&o->block[c->s->x[i]])
-                ? arena_printf(c->w->arena, "_components<%d%s>", c->s->channels, conv_of_lanes(c))
+                ? arena_printf(c->w->arena, "_components<%d%s>",
+                               conv_channels(c->s, o->block[c->s->x[i]].channels), conv_of_lanes(c))
                 : "";
         line(c->o, "cgtp_%s_lane%s(%s, %s, lane);", call, how, store ? slice : field, store ? field : slice);
     }
@@ -149,19 +150,21 @@ static void emit_x_rows(struct conv *c, const char *number, const char *from)
 {
     struct source *w = c->w;
     int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_X, true, output);
-    for (int i = 0; i < n; i++) {
-        const char *name = conv_name(w, true, output[i]);
+    for (int i = 0; i < n * c->s->parts; i++) {
+        const int mul = c->s->part[i % c->s->parts];
+        const struct operand *o = kernel_output(w->demand->kernel, output[i / c->s->parts]);
+        const char *fields = conv_x_fields(c, "own.staging.edge", o->symbol, mul);
+        if (!conv_x_has(c, mul))
+            continue;
         if (own(w)->edge_buffer)
             line(c->o,
-                 "cgtp_write_segments<set_%d_%s, CGTP_STORE>(l.%sedges + (first + %s) * (int64_t)%d, "
+                 "cgtp_write_segments<%s_%s, CGTP_STORE>(l.%sedges + (first + %s) * (int64_t)%d, "
                  "channel_block, lane%s);",
-                 c->label, conv_x_out(c), name, number, own(w)->edge_row,
-                 conv_x_fields(c, "own.staging.edge", name));
+                 conv_table(c, mul), conv_x_out(c), o->symbol, number, own(w)->edge_row, fields);
         else
-            line(c->o, "cgtp_write_segments<set_%d_x, CGTP_ADD>(l.%s + %s * %s, channel_block, lane%s);",
-                 c->label, name, of_item(c, arena_printf(w->arena, "%s.sender", from)),
-                 source_stride(w, kernel_output(w->demand->kernel, output[i])),
-                 conv_x_fields(c, "own.staging.edge", name));
+            line(c->o, "cgtp_write_segments<%s_x, CGTP_ADD>(l.%s + %s * %s, channel_block, lane%s);",
+                 conv_table(c, mul), o->symbol, of_item(c, arena_printf(w->arena, "%s.sender", from)),
+                 source_stride(w, o), fields);
     }
 }
 
@@ -219,7 +222,9 @@ static void add_x_arrays(const struct conv *c, struct text *list, const char *na
     for (int x = 0; x < c->s->xs; x++)
         text_printf(list, "%s %s[%d]%s", list->n ? "," : "",
                     conv_field(c->w->arena, name, SLOT_X, c->s->x[x]),
-                    c->s->channels * conv_components_x(c->w, c->s->x[x]), zero);
+                    conv_channels(c->s, c->w->problem->x.segment[c->s->x[x]].mul) *
+                        conv_components_x(c->w, c->s->x[x]),
+                    zero);
 }
 
 /* Where weights' gradients of the edge go: computed before anything is loaded, when registers are free. */

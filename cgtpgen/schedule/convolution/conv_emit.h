@@ -24,6 +24,18 @@ struct conv {
 /* Set number `number` of a schedule, whose first is labelled first->label. */
 struct conv conv_of_set(const struct conv *first, int number);
 
+/* The part of the set that has so many channels, or number `part`: what its tables end in, "" where it is
+ * all; "64" .. Those of segments of x, paths, segments of z. */
+static inline const char *conv_suffix(const struct conv *c, int64_t mul)
+{
+    return c->s->parts > 1 ? arena_printf(c->w->arena, "%lld", (long long)mul) : "";
+}
+/* "set_0", "set_0_of_64": its struct, and what those of its tables begin with. */
+static inline const char *conv_table(const struct conv *c, int64_t mul)
+{
+    return arena_printf(c->w->arena, c->s->parts > 1 ? "set_%d_of_%lld" : "set_%d", c->label, (long long)mul);
+}
+
 /* Has the set's warp several edges side by side? */
 static inline bool conv_narrow(const struct conv *c)
 {
@@ -93,9 +105,17 @@ void conv_reduce(struct conv *);
 void conv_rows_out(struct conv *);
 bool conv_has_weights(const struct conv *);
 
+/* Has x a segment of so many channels in the set? Elements of a lane in segments of z before those of so
+ * many. */
+bool conv_x_has(const struct conv *, int mul);
+int conv_z_begin(const struct conv *, int mul);
+
+/* Do matrices of paths of so many channels leave out factors of z? */
+bool conv_has_factors(const struct conv *, int mul);
+
 /* ", to.x0, to.x1": the fields of the segments of x; ", 8": lanes of an edge, where they are not all of the
  * warp's. */
-const char *conv_x_fields(const struct conv *, const char *from, const char *name);
+const char *conv_x_fields(const struct conv *, const char *from, const char *name, int mul);
 const char *conv_of_lanes(const struct conv *);
 
 /* The function `put_x`, which brings gradients of x of the edge before to their rows, if they leave later. */

@@ -8,164 +8,10 @@
 
 #include <string.h>
 
-enum { FACTORS_WIDTH = 100 };
-
-#define ALIGNED "static constexpr int aligned = %d;"
-
-/* ---- tables ---- */
-
-/* struct set_N_what, of rows that are so aligned, of one constant. */
-static void emit_table(struct conv *c, const char *what, int aligned, const char *constant)
-{
-    const char *head = arena_printf(c->w->arena, "struct set_%d_%s : set_%d {", c->label, what, c->label);
-    if (strlen(head) + strlen(constant) + strlen(ALIGNED) < FACTORS_WIDTH) {
-        line(c->o, "%s " ALIGNED " %s };", head, aligned, constant);
-        return;
-    }
-    line(c->o, "%s", head);
-    line(c->o, ALIGNED, aligned);
-    line(c->o, "%s", constant);
-    line(c->o, "};");
-}
-
-/* The blocks of the rows of an operand, as a constant. offset: of block i in the rows. */
-static const char *segments(struct arena *a, int n, const struct operand_block *const *block,
-                            const int64_t *offset)
-{
-    struct text list = {.arena = a};
-    for (int i = 0; i < n; i++)
-        source_segment(&list, block[i], offset[i]);
-    return arena_printf(a, "static constexpr cgtp_segment segment[] = {%s};", text_string(&list));
-}
-
-/* The factors of a segment of z; NULL: they are all 1. */
-static const struct surd *column_of(const struct conv *c, int i)
-{
-    const struct matrix *m = own(c->w)->matrix[c->s->z[i]];
-    for (int k = 0; k < m->columns && m->column; k++)
-        if (m->column[k].sign && !surd_is_one(m->column[k]))
-            return m->column;
-    return NULL;
-}
-
-/* The factors of slot z's components, by path: those that matrices leave out. */
-static void emit_factors(struct conv *c)
-{
-    struct source *w = c->w;
-    struct text all = {.arena = w->arena};
-    line(c->o, "static constexpr real factor[] = {");
-    for (int i = 0; i < c->s->zs; i++) {
-        const struct path *p = &w->problem->path[c->s->z[i]];
-        const struct surd *column = column_of(c, i);
-        struct text one = {.arena = w->arena};
-        text_printf(&one, "/* z%d */", p->z);
-        for (int k = 0; k < 2 * p->l3 + 1; k++)
-            text_printf(&one, " %s,",
-                        !column || !column[k].sign || surd_is_one(column[k])
-                            ? "1"
-                            : constant_name(w->constants, column[k]));
-        if (all.n && all.n + one.n > FACTORS_WIDTH) {
-            line(c->o, "%s", text_string(&all));
-            all.n = 0;
-        }
-        text_printf(&all, "%s%s", all.n ? " " : "", one.s);
-    }
-    line(c->o, "%s", text_string(&all));
-    line(c->o, "};");
-}
-
-static bool has_factors(const struct conv *c)
-{
-    for (int i = 0; i < c->s->zs; i++)
-        if (column_of(c, i))
-            return true;
-    return false;
-}
-
-static void emit_z_table(struct conv *c, bool factors)
-{
-    const struct operand *z = conv_array(c->w, SLOT_G);
-    const struct operand_block **block = NEW_ARRAY(c->w->arena, const struct operand_block *, c->s->zs + 1);
-    int64_t *offset = NEW_ARRAY(c->w->arena, int64_t, c->s->zs + 1);
-    for (int i = 0; i < c->s->zs; i++) {
-        block[i] = operand_block_of(z, &c->w->problem->path[c->s->z[i]]);
-        offset[i] = block[i]->offset;
-    }
-    const char *all = segments(c->w->arena, c->s->zs, block, offset);
-    if (!factors) {
-        emit_table(c, "z", own(c->w)->aligned[SLOT_G], all);
-        return;
-    }
-    line(c->o, "struct set_%d_z : set_%d {", c->label, c->label);
-    line(c->o, ALIGNED, own(c->w)->aligned[SLOT_G]);
-    line(c->o, "%s", all);
-    emit_factors(c);
-    line(c->o, "};");
-}
-
-/* Of x, in its own rows or in those of the buffer of edges. */
-static void emit_x_table(struct conv *c, bool edges)
-{
-    const struct operand *x = conv_array(c->w, SLOT_X);
-    const struct operand_block **block = NEW_ARRAY(c->w->arena, const struct operand_block *, c->s->xs + 1);
-    int64_t *offset = NEW_ARRAY(c->w->arena, int64_t, c->s->xs + 1), at = c->s->edge_at;
-    for (int i = 0; i < c->s->xs; i++) {
-        block[i] = &x->block[c->s->x[i]];
-        offset[i] = edges ? at : block[i]->offset;
-        at += block[i]->channels * block[i]->components;
-    }
-    emit_table(c, edges ? "edge" : "x", edges ? own(c->w)->aligned_edges : own(c->w)->aligned[SLOT_X],
-               segments(c->w->arena, c->s->xs, block, offset));
-}
-
-static void emit_w_table(struct conv *c)
-{
-    const struct problem *p = c->w->problem;
-    struct text list = {.arena = c->w->arena};
-    int *path, n = conv_weighted(c->w->arena, p, c->s, &path);
-    for (int i = 0; i < n; i++)
-        text_printf(&list, "%s%lld", i ? ", " : "", (long long)p->path[path[i]].weight_offset);
-    if (n == 0)
-        return;
-    emit_table(c, "w", own(c->w)->aligned[SLOT_W],
-               arena_printf(c->w->arena, "static constexpr int64_t offset[] = {%s};", text_string(&list)));
-}
-
-void conv_tables(struct conv *c)
-{
-    struct source *w = c->w;
-    const struct convolution *g = own(w);
-    int n[SLOT_COUNT], *number = NEW_ARRAY(w->arena, int, w->form->inputs + w->form->outputs + 1);
-    line(c->o, "/* Path set %d: %s, %s per lane, %s%s. */", c->number, plural(w->arena, c->s->paths, "path"),
-         plural(w->arena, c->s->channels, "channel"), plural(w->arena, c->s->channel_blocks, "channel block"),
-         c->number ? "" : "; where its parts are in rows");
-    line(c->o, "struct set_%d { static constexpr int mul = %d, channels = %d, lanes = %d, blocks = %d; };",
-         c->label, c->s->mul, c->s->channels, c->s->lanes, c->s->channel_blocks);
-    for (int s = 0; s < SLOT_COUNT; s++)
-        n[s] = conv_operands(w, (enum slot)s, false, number);
-    if (n[SLOT_X] || (g->b_outputs && strcmp(conv_x_out(c), "x") == 0))
-        emit_x_table(c, false);
-    if (g->b_outputs && strcmp(conv_x_out(c), "edge") == 0)
-        emit_x_table(c, true);
-    if (conv_operands(w, SLOT_W, false, number))
-        emit_w_table(c);
-    if (n[SLOT_G] || g->g_outputs)
-        emit_z_table(c, has_factors(c));
-    for (int i = 1; i < c->alike; i++) {
-        struct conv other = conv_of_set(c, c->number + i);
-        line(c->o, "/* Path set %d is like it; its paths are %s. */", other.number,
-             report_ranges(w->arena, other.s->paths, other.s->path));
-        line(c->o, "struct set_%d : set_%d {};", other.label, c->label);
-        if (n[SLOT_G] || g->g_outputs)
-            emit_z_table(&other, false);
-    }
-    blank(c->o);
-}
-
 /* ---- receivers ---- */
 
 /* A call whose table of z is that of the set: of several alike, the one that the block computes. */
-static void emit_of_set(struct conv *c, const char *call, const char *more, const char *arguments)
+static void emit_of_set(struct conv *c, int mul, const char *call, const char *more, const char *arguments)
 {
     for (int i = 0; i < c->alike; i++) {
         if (c->alike > 1)
@@ -173,13 +19,33 @@ static void emit_of_set(struct conv *c, const char *call, const char *more, cons
                  i == 0              ? "if (which == 0)"
                  : i + 1 == c->alike ? "else"
                                      : arena_printf(c->w->arena, "else if (which == %d)", i));
-        line(c->o, "%s<set_%d_z%s>(%s);", call, c->label + i, more, arguments);
+        const struct conv other = conv_of_set(c, c->number + i);
+        line(c->o, "%s<%s_z%s>(%s);", call, conv_table(&other, mul), more, arguments);
     }
 }
 
 static int lane_elements(const struct conv *c)
 {
     return c->s->lane.bytes / kernel_size(c->w->kernel->kernel);
+}
+
+/* Brings what the receiver's row of an input has for paths of so many channels to registers, or where it is
+ * kept. */
+static void emit_receiver_row(struct conv *c, int mul, const char *name, const char *row)
+{
+    struct arena *a = c->w->arena;
+    const int at = conv_z_begin(c, mul);
+    const char *factors = conv_has_factors(c, mul) ? arena_printf(a, ", %s_z", conv_table(c, mul)) : "";
+    if (own(c->w)->keeps_z) {
+        const char *kept =
+            at ? arena_printf(a, "own.%s + %d * CGTP_LANES", name, at) : arena_printf(a, "own.%s", name);
+        emit_of_set(c, mul, "cgtp_keep_segments", factors, arena_printf(a, "%s, %s", kept, row));
+        return;
+    }
+    const char *part = plus_offset(a, name, at);
+    emit_of_set(c, mul, "cgtp_load_segments", "", arena_printf(a, "%s, %s", part, row));
+    if (*factors)
+        line(c->o, "cgtp_scale_segments<%s_z>(%s);", conv_table(c, mul), part);
 }
 
 /* The receiver's rows of inputs, and its sums, in registers. */
@@ -201,16 +67,10 @@ static void emit_receiver_begin(struct conv *c)
         const char *row =
             arena_printf(w->arena, "l.%s + (int64_t)node * %s, channel_block, lane",
                          source_input(w, number[i])->array, source_stride(w, source_input(w, number[i])));
-        if (own(w)->keeps_z) {
-            emit_of_set(c, "cgtp_keep_segments",
-                        has_factors(c) ? arena_printf(w->arena, ", set_%d_z", c->label) : "",
-                        arena_printf(w->arena, "own.%s, %s", name, row));
-            continue;
-        }
-        line(c->o, "real %s[%d];", name, lane_elements(c));
-        emit_of_set(c, "cgtp_load_segments", "", arena_printf(w->arena, "%s, %s", name, row));
-        if (has_factors(c))
-            line(c->o, "cgtp_scale_segments<set_%d_z>(%s);", c->label, name);
+        if (!own(w)->keeps_z)
+            line(c->o, "real %s[%d];", name, lane_elements(c));
+        for (int k = 0; k < c->s->parts; k++)
+            emit_receiver_row(c, c->s->part[k], name, row);
     }
 }
 
@@ -246,13 +106,17 @@ static void emit_receiver_end(struct conv *c)
         const char *name = f->symbol;
         if (own(w)->carries)
             line(o, "cgtp_finish(%ssum, %s);", name, name);
-        if (has_factors(c))
-            line(o, "cgtp_scale_segments<set_%d_z>(%s);", c->label, name);
-        emit_of_set(c, "cgtp_store_segments", "",
-                    arena_printf(w->arena,
-                                 "own.staging.rows, %s, l.%s + (int64_t)node * %s, channel_block, "
-                                 "cgtp_reload_lane()",
-                                 name, f->array, source_stride(w, f)));
+        for (int k = 0; k < c->s->parts; k++) {
+            const int mul = c->s->part[k];
+            const char *part = plus_offset(w->arena, name, conv_z_begin(c, mul));
+            if (conv_has_factors(c, mul))
+                line(c->o, "cgtp_scale_segments<%s_z>(%s);", conv_table(c, mul), part);
+            emit_of_set(c, mul, "cgtp_store_segments", "",
+                        arena_printf(w->arena,
+                                     "own.staging.rows, %s, l.%s + (int64_t)node * %s, channel_block, "
+                                     "cgtp_reload_lane()",
+                                     part, f->array, source_stride(w, f)));
+        }
     }
 }
 
@@ -328,12 +192,14 @@ static void emit_set(struct conv *c)
         line(o, "senders.begin(graph.sender, first, count, lane);");
     if (g->orders)
         line(o, "order.begin(graph.order, first, count, lane);");
-    if (!conv_is_whole(c->s))
+    if (!conv_all_whole(c->s))
         line(o, "cgtp_clear_stages(own.ring, lane); /* which lanes without channels read */");
     line(o, "cgtp_ring<stage_%d, %d> ring(own.ring);", c->label, g->stages);
     line(o, "int done = 0; /* edges of the tile */");
-    if (!conv_is_whole(c->s) && g->w_outputs)
-        line(o, "const int channels = cgtp_own_channels<set_%d>(channel_block, lane);", c->label);
+    for (int k = 0; k < c->s->parts && g->w_outputs; k++)
+        if (!conv_is_whole(c->s, c->s->part[k]))
+            line(o, "const int channels%s = cgtp_own_channels<%s>(channel_block, lane);",
+                 conv_suffix(c, c->s->part[k]), conv_table(c, c->s->part[k]));
     if (conv_narrow(c)) {
         line(o, "/* Each %d lanes have an edge, %d edges a turn. */", c->s->lanes, conv_abreast(c->s));
         line(o, "const int side = lane / %d, turns = (count + %d) / %d;", c->s->lanes, conv_abreast(c->s) - 1,

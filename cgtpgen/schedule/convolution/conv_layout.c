@@ -16,6 +16,20 @@ const char *conv_field(struct arena *a, const char *name, enum slot slot, int nu
     return slot == SLOT_Y ? name : arena_printf(a, slot == SLOT_W ? "%sp%d" : "%ss%d", name, number);
 }
 
+static int part_of(const struct path_set *s, int mul)
+{
+    int i = 0;
+    while (s->part[i] != mul)
+        i++;
+    return i;
+}
+
+static bool weighted_after(const struct path_set *s, const struct path *p, const struct path *q)
+{
+    const int part = part_of(s, p->mul_x) - part_of(s, q->mul_x);
+    return part ? part > 0 : p->weight_offset > q->weight_offset;
+}
+
 int conv_weighted(struct arena *a, const struct problem *p, const struct path_set *s, int **sorted)
 {
     int *path = *sorted = NEW_ARRAY(a, int, s->paths + 1), n = 0;
@@ -23,7 +37,7 @@ int conv_weighted(struct arena *a, const struct problem *p, const struct path_se
         int j = n;
         if (!p->path[s->path[i]].weighted)
             continue;
-        for (; j > 0 && p->path[path[j - 1]].weight_offset > p->path[s->path[i]].weight_offset; j--)
+        for (; j > 0 && weighted_after(s, &p->path[path[j - 1]], &p->path[s->path[i]]); j--)
             path[j] = path[j - 1];
         path[j] = s->path[i];
         n++;
@@ -34,7 +48,7 @@ int conv_weighted(struct arena *a, const struct problem *p, const struct path_se
 /* The channels of a warp in a block of an operand. */
 static int slice(const struct path_set *s, const struct operand_block *b)
 {
-    return LANES * s->channels * b->components;
+    return LANES * conv_channels(s, b->channels) * b->components;
 }
 
 static void add_input(struct arena *a, const struct convolution *g, const struct operand *in,
@@ -90,7 +104,7 @@ void conv_layout_stage(struct arena *a, const struct convolution *g, struct path
     for (int i = 0; i < s->zs; i++) {
         const struct path *p = &plan->problem->path[s->z[i]];
         layout_add(a, &s->lane, arena_printf(a, "s%d", p->z), "real", size, size,
-                   s->channels * (2 * p->l3 + 1), NULL);
+                   conv_channels(s, p->mul_x) * (2 * p->l3 + 1), NULL);
     }
 }
 

@@ -2,19 +2,36 @@
  * into a stage. */
 #include "schedule/convolution/conv_emit.h"
 
-const char *conv_x_fields(const struct conv *c, const char *from, const char *name)
+static bool is_of(const struct conv *c, int x, int mul)
+{
+    return c->w->problem->x.segment[x].mul == mul;
+}
+
+bool conv_x_has(const struct conv *c, int mul)
+{
+    bool has = false;
+    for (int i = 0; i < c->s->xs; i++)
+        has |= is_of(c, c->s->x[i], mul);
+    return has;
+}
+
+const char *conv_x_fields(const struct conv *c, const char *from, const char *name, int mul)
 {
     struct text list = {.arena = c->w->arena};
     for (int i = 0; i < c->s->xs; i++)
-        text_printf(&list, ", %s.%s", from, conv_field(c->w->arena, name, SLOT_X, c->s->x[i]));
+        if (is_of(c, c->s->x[i], mul))
+            text_printf(&list, ", %s.%s", from, conv_field(c->w->arena, name, SLOT_X, c->s->x[i]));
     return text_string(&list);
 }
 
-/* The first field of an input of weights in a stage; NULL: none. */
-static const char *first_field(const struct conv *c, int input)
+/* The first field of an input of weights in a stage, of paths of so many channels; NULL: none. */
+static const char *first_field(const struct conv *c, int input, int mul)
 {
     int *path, n = conv_weighted(c->w->arena, c->w->problem, c->s, &path);
-    return n ? conv_field(c->w->arena, conv_name(c->w, false, input), SLOT_W, path[0]) : NULL;
+    for (int i = 0; i < n; i++)
+        if (c->w->problem->path[path[i]].mul_x == mul)
+            return conv_field(c->w->arena, conv_name(c->w, false, input), SLOT_W, path[i]);
+    return NULL;
 }
 
 const char *conv_of_lanes(const struct conv *c)
@@ -26,15 +43,19 @@ const char *conv_of_lanes(const struct conv *c)
 static void emit_sender_rows_in(struct conv *c)
 {
     struct source *w = c->w;
-    struct text x = {.arena = w->arena};
     int *number = NEW_ARRAY(w->arena, int, w->form->inputs + 1), n = conv_operands(w, SLOT_X, false, number);
-    for (int i = 0; i < n; i++) {
-        const struct operand *in = source_input(w, number[i]);
-        text_printf(&x, "%s%sbase(l.%s, channel_block, lane)", i ? ", " : "", in->symbol, in->array);
+    for (int k = 0; k < c->s->parts && n; k++) {
+        const int mul = c->s->part[k];
+        struct text x = {.arena = w->arena};
+        for (int i = 0; i < n; i++) {
+            const struct operand *in = source_input(w, number[i]);
+            text_printf(&x, "%s%sbase%s(l.%s, channel_block, lane)", i ? ", " : "", in->symbol,
+                        conv_suffix(c, mul), in->array);
+        }
+        if (conv_x_has(c, mul))
+            line(c->o, "const cgtp_row<const %s, %s_x> %s;", source_held(w->plan, conv_array(w, SLOT_X)),
+                 conv_table(c, mul), text_string(&x));
     }
-    if (n)
-        line(c->o, "const cgtp_row<const %s, set_%d_x> %s;", source_held(w->plan, conv_array(w, SLOT_X)),
-             c->label, text_string(&x));
 }
 
 /* The same of rows of items, from the tile's first edge on; in any order of edges, from item 0 on. */
@@ -53,12 +74,16 @@ static void emit_item_rows_in(struct conv *c)
         line(c->o, "const cgtp_lanes_rows<%lld, %s%s> %s;", (long long)w->problem->dim[SLOT_Y], kept,
              conv_of_lanes(c), text_string(&y));
     n = conv_operands(w, SLOT_W, false, number);
-    for (int i = 0; i < n && first_field(c, number[i]); i++) {
-        const struct operand *in = source_input(w, number[i]);
-        line(c->o,
-             "const %s *const %sbase = cgtp_lanes_weights<set_%d_w, %s>(l.%s, %s, %s, channel_block, lane);",
-             source_held(w->plan, in), in->symbol, c->label, kept, in->array, first, source_stride(w, in));
-    }
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < c->s->parts; k++) {
+            const struct operand *in = source_input(w, number[i]);
+            if (first_field(c, number[i], c->s->part[k]))
+                line(c->o,
+                     "const %s *const %sbase%s = cgtp_lanes_weights<%s_w, %s>(l.%s, %s, %s, channel_block, "
+                     "lane);",
+                     source_held(w->plan, in), in->symbol, conv_suffix(c, c->s->part[k]),
+                     conv_table(c, c->s->part[k]), kept, in->array, first, source_stride(w, in));
+        }
 }
 
 bool conv_has_weights(const struct conv *c)
@@ -77,13 +102,14 @@ void conv_rows_out(struct conv *c)
         c->s->channels > 1 ? arena_printf(w->arena, "%s * %d", member, c->s->channels) : member;
     if (c->s->channel_blocks > 1)
         lane = arena_printf(w->arena, "channel_block * %d + %s", LANES * c->s->channels, lane);
+    lane = c->s->parts > 1 ? "" : arena_printf(w->arena, " + %s", lane); /* otherwise as each path needs it */
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct operand *f = demand_operand(w->demand, i);
         const char *first =
             own(w)->orders ? "" : arena_printf(w->arena, " + first * %s", source_stride(w, f));
         if (f->slot == SLOT_W)
-            line(c->o, "%s *const %sbase = cgtp_opaque_global(l.%s%s + %s);", source_held(w->plan, f),
-                 f->symbol, f->array, first, lane);
+            line(c->o, "%s *const %sbase = cgtp_opaque_global(l.%s%s%s);", source_held(w->plan, f), f->symbol,
+                 f->array, first, lane);
     }
 }
 
@@ -96,22 +122,31 @@ void conv_rows(struct conv *c)
     conv_rows_out(c);
 }
 
-static void emit_copies(struct conv *c, int input)
+static void emit_copies_of(struct conv *c, int input, int mul)
 {
     const struct operand *in = source_input(c->w, input);
     const char *stride = source_stride(c->w, in), *row = own(c->w)->orders ? "item" : "edge";
-    if (in->slot == SLOT_X)
-        line(c->o, "cgtp_copy_segments<set_%d_x>(%sbase.nth(sender, %s), lane, keep%s);", c->label,
-             in->symbol, stride, conv_x_fields(c, "to", in->symbol));
-    if (in->slot == SLOT_Y)
-        line(c->o, "cgtp_copy_lanes_row<%lld%s>(to.%s, %sbase.nth(%s, %s), lane, stream);",
-             (long long)in->dim, conv_of_lanes(c), in->symbol, in->symbol, row, stride);
-    const char *first = in->slot == SLOT_W ? first_field(c, input) : NULL;
+    const char *table = conv_table(c, mul), *suffix = conv_suffix(c, mul);
+    if (in->slot == SLOT_X && conv_x_has(c, mul))
+        line(c->o, "cgtp_copy_segments<%s_x>(%sbase%s.nth(sender, %s), lane, keep%s);", table, in->symbol,
+             suffix, stride, conv_x_fields(c, "to", in->symbol, mul));
+    const char *first = in->slot == SLOT_W ? first_field(c, input, mul) : NULL;
     if (first)
         line(c->o,
-             "cgtp_copy_lanes_weights<set_%d_w>(to.%s, cgtp_nth_row(%sbase, %s, %s), channel_block, lane, "
+             "cgtp_copy_lanes_weights<%s_w>(to.%s, cgtp_nth_row(%sbase%s, %s, %s), channel_block, lane, "
              "stream);",
-             c->label, first, in->symbol, row, stride);
+             table, first, in->symbol, suffix, row, stride);
+}
+
+static void emit_copies(struct conv *c, int input)
+{
+    const struct operand *in = source_input(c->w, input);
+    if (in->slot == SLOT_Y)
+        line(c->o, "cgtp_copy_lanes_row<%lld%s>(to.%s, %sbase.nth(%s, %s), lane, stream);",
+             (long long)in->dim, conv_of_lanes(c), in->symbol, in->symbol,
+             own(c->w)->orders ? "item" : "edge", source_stride(c->w, in));
+    for (int k = 0; k < c->s->parts; k++)
+        emit_copies_of(c, input, c->s->part[k]);
 }
 
 /* A number that all lanes know of an edge, of each of those side by side: to the stage. */

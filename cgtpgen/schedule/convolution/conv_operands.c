@@ -53,6 +53,16 @@ static const char *likewise(const struct conv *c, int i)
     return c->alike > 1 ? text_string(&list) : NULL;
 }
 
+/* The lane's number among those of its edge, and of blocks before. */
+static const char *first_lane(const struct conv *c)
+{
+    const char *lane = conv_narrow(c) ? arena_printf(c->w->arena, "lane %% %d", c->s->lanes) : "lane";
+    return c->s->channel_blocks > 1
+               ? arena_printf(c->w->arena, "(channel_block * %d + %s)", c->s->lanes, lane)
+           : conv_narrow(c) ? arena_printf(c->w->arena, "(%s)", lane)
+                            : lane;
+}
+
 struct device_path conv_path(const struct conv *c, int i)
 {
     int number = c->s->path[i];
@@ -62,8 +72,12 @@ struct device_path conv_path(const struct conv *c, int i)
                                 .paths = conv_together(own(c->w), number) > 1 ? &c->s->path[i] : NULL,
                                 .code = own(c->w)->code[number],
                                 .matrix = own(c->w)->matrix[number],
-                                .channels = c->s->channels,
-                                .some = !conv_is_whole(c->s),
+                                .channels = conv_channels(c->s, c->w->problem->path[number].mul_x),
+                                .some = conv_is_whole(c->s, c->w->problem->path[number].mul_x)
+                                            ? NULL
+                                            : arena_printf(c->w->arena, "channels%s",
+                                                           conv_suffix(c, c->w->problem->path[number].mul_x)),
+                                .lanes = c->s->parts > 1 ? first_lane(c) : NULL,
                                 .aligned = own(c->w)->aligned[SLOT_W],
                                 .by_table = own(c->w)->by_table && conv_together(own(c->w), number) == 1 &&
                                             matrix_has_table(own(c->w)->matrix[number]),

@@ -98,14 +98,15 @@ static void align_sets(struct convolution *g)
     const struct problem *p = g->demand->plan->problem;
     for (int i = 0; i < g->sets; i++)
         for (int s = 0; s < SLOT_COUNT && g->set[i].lanes < LANES; s++)
-            align(&g->aligned[s], conv_width(&g->set[i]));
+            for (int k = 0; k < g->set[i].parts; k++)
+                align(&g->aligned[s], conv_width(&g->set[i], g->set[i].part[k]));
     g->aligned_edges = g->aligned[SLOT_X];
     align(&g->aligned_edges, g->edge_row);
     for (int i = 0; i < g->sets; i++) {
         int64_t at = g->set[i].edge_at;
         for (int x = 0; x < g->set[i].xs; x++) {
             align(&g->aligned_edges, at);
-            at += g->set[i].mul * (2 * p->x.segment[g->set[i].x[x]].ir.l + 1);
+            at += p->x.segment[g->set[i].x[x]].mul * (2 * p->x.segment[g->set[i].x[x]].ir.l + 1);
         }
     }
 }
@@ -164,7 +165,7 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
         g->parts += g->grouped ? 1 : s->channel_blocks;
         s->edge_at = g->edge_row;
         for (int x = 0; x < s->xs; x++)
-            g->edge_row += s->mul * (2 * p->x.segment[s->x[x]].ir.l + 1);
+            g->edge_row += p->x.segment[s->x[x]].mul * (2 * p->x.segment[s->x[x]].ir.l + 1);
     }
     g->part_buffer = g->a_outputs && g->parts > 1 && leaves_by(p->spec, SLOT_Y, g->parts, ROUTE_PARTS);
     for (int o = 0; o < g->demand->outputs; o++)

@@ -44,8 +44,9 @@ struct path_set {
     int paths, *path;      /* numbers, in the order of computation */
     int xs, *x;            /* segments of x they read */
     int zs, *z;            /* of the paths, the first into each segment of z, in the same order */
-    int mul;               /* channels of all of them */
-    int channels;          /* V: neighbouring channels of a lane */
+    int parts, *part;      /* the numbers of channels that they have; mostly one */
+    int mul;               /* the largest of them */
+    int channels;          /* V: neighbouring channels of a lane, of so many */
     int lanes;             /* of an edge: 32, or fewer where a warp has several edges side by side */
     int channel_blocks;    /* warps that share the channels: mul / (32 V), rounded up */
     int held;              /* registers that would be enough if rows stayed in them for the whole edge */
@@ -98,6 +99,7 @@ struct convolution {
     bool joined;         /* are paths that are alike in one path set, which makes their forms once? */
     bool shared;         /* do path sets that are alike share their code? */
     bool apart;          /* then: are they found so? Otherwise all sets are made so */
+    bool mixes;          /* have sets paths of different numbers of channels? */
     bool by_table;       /* are the paths' matrices tables? */
     struct alike *alike; /* [segments of x] */
     int *like;           /* [paths]: the same path of the next segment that is alike; -1: none */
@@ -143,23 +145,36 @@ struct convolution {
  * its own. */
 const char *conv_field(struct arena *, const char *name, enum slot, int number);
 
-/* The set's paths with weights by the place of those, so that one copy takes neighbours: the order of their
- * fields. Returns their number. */
+/* The set's paths with weights by their number of channels, then by the place of those, so that one copy
+ * takes neighbours: the order of their fields. Returns their number. */
 int conv_weighted(struct arena *, const struct problem *, const struct path_set *, int **path);
 
-/* Edges that a warp has side by side; channels of a block, of which the last may have fewer. */
+/* Edges that a warp has side by side. */
 static inline int conv_abreast(const struct path_set *s)
 {
     return LANES / s->lanes;
 }
-static inline int conv_width(const struct path_set *s)
+/* Of so many channels: those of a lane; of a block, of which the last may have fewer; have all blocks as
+ * many? */
+static inline int conv_channels(const struct path_set *s, int64_t mul)
 {
-    return s->lanes * s->channels;
+    const int lanes = s->lanes * s->channel_blocks;
+    return (int)((mul + lanes - 1) / lanes);
 }
-/* Have all blocks as many channels? */
-static inline bool conv_is_whole(const struct path_set *s)
+static inline int conv_width(const struct path_set *s, int64_t mul)
 {
-    return s->mul == s->channel_blocks * conv_width(s);
+    return s->lanes * conv_channels(s, mul);
+}
+static inline bool conv_is_whole(const struct path_set *s, int64_t mul)
+{
+    return mul == s->channel_blocks * conv_width(s, mul);
+}
+static inline bool conv_all_whole(const struct path_set *s)
+{
+    bool whole = true;
+    for (int i = 0; i < s->parts; i++)
+        whole &= conv_is_whole(s, s->part[i]);
+    return whole;
 }
 
 /* Numbers of the type of arithmetic that a sum is in a partial row. */
@@ -206,6 +221,19 @@ static inline int conv_together(const struct convolution *g, int path)
 
 /* Are there rows of 16 bits? */
 bool conv_has_shorts(const struct convolution *);
+
+/* Which segments of x, y and z a set has been seen to have: those marked `now`. */
+struct conv_seen {
+    int now, *x, *y, *z;
+};
+
+/* Of a set with its paths set: its numbers of channels, and how lanes share them, where one may have so many;
+ * of one with one number of channels alone, `mul`. Then its segments of z, by number of channels; registers
+ * of a thread, and the other figures. */
+void conv_choose_lanes(const struct convolution *, struct path_set *, int channels);
+void conv_choose_lanes_alike(const struct convolution *, struct path_set *, int channels);
+void conv_find_zs(struct path_set *, const struct problem *, struct conv_seen *);
+void conv_measure(const struct convolution *, struct conv_seen *, struct path_set *);
 
 /* Chooses whether functions and loops are shared, then path sets; returns the number of the occupancy. */
 void conv_choose_code(struct arena *, struct convolution *, const struct conv_choice *);

@@ -25,7 +25,7 @@ static int alive(struct arena *a, const struct convolution *g, const struct path
                                                {SLOT_X, true, -1},  {SLOT_Y, true, -1},  {SLOT_G, true, -1}};
     enum { X_IN, Y_IN, Z_IN, X_OUT, Y_OUT, Z_OUT };
     const struct path *path = g->demand->plan->problem->path;
-    struct registers *r = registers_begin(a, g->demand, s->channels);
+    struct registers *r = registers_begin_shared(a, g->demand, s->lanes * s->channel_blocks);
     for (int i = 0; i < s->zs; i++)
         for (int output = g->keeps_z; output < 2; output++)
             registers_touch(r, (struct register_rows){SLOT_G, output, path[s->z[i]].z});

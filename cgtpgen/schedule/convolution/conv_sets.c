@@ -6,195 +6,15 @@
 #include <string.h>
 
 enum {
-    FORM_REGISTERS = 24, /* forms of each operand A beyond the first; of all where several paths use them */
-    FORM_REGISTERS_DOUBLE = 8, /* the same in float64, where they are made again rather than held */
-    Y_REGISTERS_DOUBLE = 96,   /* of rows of y; where these take more, only what the paths need is held */
-    OWN_REGISTERS = 44,        /* addresses, counters, temporaries; fitted to what ptxas reports */
-    SIDE_BY_SIDE = 40,         /* instructions that it takes to have several edges at once */
-    INSTRUCTION = 16,          /* bytes */
+    INSTRUCTION = 16, /* bytes */
     INSTRUCTIONS_MOST = 1 << 30,
     SHARED_INSTRUCTIONS = 10 << 10 /* of all paths, from which on those alike share loops */
 };
 
-/* Which segments of x, y and z a set has been seen to have: those marked `now`. */
-struct seen {
-    int now, *x, *y, *z;
-};
-
-static void find_zs(struct path_set *s, const struct problem *p, struct seen *seen)
-{
-    s->zs = 0;
-    seen->now++;
-    for (int i = 0; i < s->paths; i++) {
-        int z = p->path[s->path[i]].z;
-        if (seen->z[z] != seen->now)
-            s->z[s->zs++] = s->path[i];
-        seen->z[z] = seen->now;
-    }
-}
-
-/* Shared memory of a warp at least: rows of the receiver that are kept there, of z components, two stages, of
- * so many bytes that are brought in, rows on their way out, sums of outputs of slot y. */
-static int memory_of(const struct convolution *g, struct path_set *s, int bytes_in, int z)
-{
-    enum { STAGE_MORE = 144 }; /* a sender's number, an item's, whole lines */
-    const struct demand *d = g->demand;
-    int size = kernel_size(d->kernel), y = (int)d->plan->problem->dim[SLOT_Y];
-    int kept = g->keeps_z ? LANES * s->channels * z * size * demand_inputs_of(d, SLOT_G) : 0;
-    int sums = 2 * REDUCE_ITEMS * (y * size + 8) * demand_outputs_of(d, SLOT_Y);
-    int rows = s->x_bytes > 2 * s->longest ? s->x_bytes : 2 * s->longest;
-    s->stage_bytes = bytes_in + STAGE_MORE;
-    return kept + 2 * s->stage_bytes + rows + sums + TILE_ROOM;
-}
-
-/* The same that there is, at one of the device's occupancies. */
+/* Shared memory of a warp that there is, at one of the device's occupancies. */
 static int warp_memory(const struct device *d, int point)
 {
     return (d->shared_bytes / (d->occupancy[point].warps / CONV_WARPS) - BLOCK_ROOM) / CONV_WARPS;
-}
-
-/* Lanes that an edge needs, of so many channels each, where a warp has several side by side; LANES: it has
- * one. Sums that carry errors along count edges one by one. */
-static int lanes_of(const struct convolution *g, int mul, int channels)
-{
-    enum { LEAST = 4 };
-    const int most = (mul + channels - 1) / channels;
-    int lanes = LEAST;
-    if (g->carries || mul % LANES == 0)
-        return LANES;
-    while (lanes < most && lanes < LANES)
-        lanes *= 2;
-    return lanes;
-}
-
-/* How lanes share the set's channels, of which one may have so many. Of multiples of 32 channels each has as
- * many; otherwise what leaves the fewest lanes idle, where what an edge takes besides its channels is half a
- * channel's. */
-static void choose_lanes(const struct convolution *g, struct path_set *s, int channels)
-{
-    double best = 0;
-    if (s->mul % LANES == 0)
-        while (s->mul % (LANES * channels))
-            channels /= 2;
-    for (int v = s->mul % LANES ? 1 : channels; v <= channels; v++) {
-        const int lanes = lanes_of(g, s->mul, v), blocks = (s->mul + lanes * v - 1) / (lanes * v);
-        const double time = blocks * lanes * (v + 0.5);
-        if (best > 0 && time > best)
-            continue;
-        best = time;
-        s->channels = v;
-        s->lanes = lanes;
-        s->channel_blocks = blocks;
-    }
-}
-
-/* Bytes that a copy into a stage moves. */
-static int copy_bytes(const struct convolution *g, enum slot slot)
-{
-    enum { CHUNK = 16 };
-    const int size = kernel_size(g->demand->kernel), bytes = g->aligned[slot] * size;
-    return bytes < CHUNK ? bytes : CHUNK;
-}
-
-/* What copies bring into a stage: bytes, instructions; and what an edge moves. */
-struct moved {
-    int in, bytes;
-    double copies;
-};
-
-/* Of a set with so many components of x. */
-static struct moved moved_by(const struct convolution *g, const struct path_set *s, int x)
-{
-    enum { CHUNK = 16 };
-    const struct demand *d = g->demand;
-    const int lanes = LANES * s->channels, y = (int)d->plan->problem->dim[SLOT_Y] * conv_abreast(s);
-    const int w_in = s->paths * demand_bytes_of(d, SLOT_W, false),
-              x_in = x * demand_bytes_of(d, SLOT_X, false);
-    const int w_out = s->paths * demand_bytes_of(d, SLOT_W, true),
-              x_out = x * demand_bytes_of(d, SLOT_X, true);
-    const int y_in = y * demand_bytes_of(d, SLOT_Y, false), y_out = y * demand_bytes_of(d, SLOT_Y, true);
-    const double channels = (double)s->mul / s->channel_blocks; /* of an edge */
-    const double by_copies = (double)w_in / copy_bytes(g, SLOT_W) + (double)x_in / copy_bytes(g, SLOT_X);
-    return (struct moved){.in = lanes * (w_in + x_in) + y_in,
-                          .bytes = (int)(channels * (w_in + x_in + w_out + x_out)) +
-                                   (y_in + y_out) / conv_abreast(s),
-                          .copies = (lanes * by_copies + (double)y_in / CHUNK) / LANES};
-}
-
-/* Registers of a thread, and the other figures, for a set with its paths and channels set. */
-static void measure(const struct convolution *g, struct seen *seen, struct path_set *s)
-{
-    const struct demand *pass = g->demand;
-    const struct problem *p = pass->plan->problem;
-    int size = kernel_size(pass->kernel), words = size / 4, v = s->channels, x = 0, y_used = 0, z = 0,
-        longest = 0;
-    double arithmetic = 0, form_terms = 0;
-    int rows = 0, most_rows = 0; /* of a code of several paths, which holds what flows back to them */
-    bool together = false;
-    find_zs(s, p, seen);
-    s->xs = 0;
-    for (int i = 0; i < s->paths; i++) {
-        const struct path *q = &p->path[s->path[i]];
-        const struct matrix *m = g->matrix[s->path[i]];
-        if (seen->x[q->x] != seen->now) {
-            s->x[s->xs++] = q->x;
-            x += 2 * q->l1 + 1;
-        }
-        seen->x[q->x] = seen->now;
-        y_used += seen->y[q->y] == seen->now ? 0 : 2 * q->l2 + 1;
-        seen->y[q->y] = seen->now;
-        const bool alone = conv_together(g, s->path[i]) == 1;
-        if (g->first[s->path[i]] == s->path[i])
-            arithmetic += code_instructions(g->code[s->path[i]]->channel) * v;
-        bool again = g->joined && i > 0 && g->matrix[s->path[i - 1]] == m; /* the same forms */
-        together |= !alone;
-        if (g->first[s->path[i]] == s->path[i])
-            rows = 0;
-        rows += 2 * q->l3 + 1;
-        most_rows = rows > most_rows && !alone ? rows : most_rows;
-        form_terms += again || !alone ? 0 : m->form_terms - m->forms;
-    }
-    for (int i = 0; i < s->zs; i++) {
-        int components = 2 * p->path[s->z[i]].l3 + 1;
-        z += components;
-        longest = longest > components ? longest : components;
-    }
-    int y = (int)p->dim[SLOT_Y];
-    int xs_in = demand_inputs_of(pass, SLOT_X), xs_out = demand_outputs_of(pass, SLOT_X);
-    int ys_in = demand_inputs_of(pass, SLOT_Y), ys_out = demand_outputs_of(pass, SLOT_Y);
-    int zs_out = demand_outputs_of(pass, SLOT_G), zs_in = demand_inputs_of(pass, SLOT_G);
-    int zs = (g->wide ? 3 : g->carries ? 2 : 1) * zs_out + (g->keeps_z ? 0 : zs_in);
-    int z_held = z * zs + (g->keeps_z ? longest * zs_in : 0);
-    const bool of_two = together && ys_in > 1; /* where there is one, larger sets leave fewer warps: slower */
-    bool y_some = of_two || (words > 1 && words * y * (ys_in + ys_out) > Y_REGISTERS_DOUBLE);
-    int y_held = y_some ? y_used : y;
-    s->g_length = v * z * zs_out;
-    s->longest = g->device->lanes * v * longest * size;
-    s->x_bytes = g->device->lanes * v * x * xs_out * size;
-    s->held =
-        words * (v * (z_held + x * (xs_in + xs_out)) + y_held * (ys_in + ys_out)) + OWN_REGISTERS +
-        (ys_in > 1 && !g->keeps_z ? (words > 1 ? FORM_REGISTERS_DOUBLE : FORM_REGISTERS) * (ys_in - 1) : 0) +
-        (g->joined ? FORM_REGISTERS * words : 0) +
-        (of_two && (xs_out || ys_out) ? v * words * most_rows : 0) +
-        (g->carries && zs_out ? CARRY_REGISTERS * words * (v - 1) : 0);
-    int ws_in = demand_inputs_of(pass, SLOT_W), ws_out = demand_outputs_of(pass, SLOT_W);
-    const int abreast = conv_abreast(s);
-    const struct moved moved = moved_by(g, s, x);
-    s->bytes = moved.bytes;
-    /* fitted to the loops that ptxas makes (rms 5 %): the loop itself, products, forms, weights, the sums
-     * over lanes, copies of 512 bytes */
-    s->work = (int)(87 + 1.07 * arithmetic + 1.87 * form_terms * ys_in + 1.4 * s->paths * (ws_in + ws_out) +
-                    (y * size == 64 ? 48.0 : 69.0) * ys_out + 6.8 * moved.copies +
-                    (abreast > 1 ? SIDE_BY_SIDE : 0) + (g->keeps_z ? 0.3 * v * z * zs_in : 0) +
-                    (g->wide      ? WIDEN_WORK * v * z * zs_out / CARRY_EDGES
-                     : g->carries ? 3 * v * z * zs_out / CARRY_EDGES
-                                  : 0));
-    /* fitted, with CGTP_RECEIVER_WORK, to when the warps of each path set end, of the benchmark's layers and
-     * graphs on an H200 (rms 7 % in float32, 10 % in float64): what every edge waits, and what it moves */
-    s->share = (int)((s->work + 50 * words * words) / (double)abreast + 0.0125 * words * s->bytes);
-    /* from what short tiles add to the times of forward kernels */
-    s->hand_over = (int)(0.8 * size * g->device->lanes * s->g_length);
-    s->memory = memory_of(g, s, moved.in, z);
 }
 
 /* Those that are computed together follow each other. */
@@ -250,7 +70,6 @@ static struct into_z *find_into_z(struct arena *a, const struct problem *p, cons
  * joined. */
 static void add_paths(struct path_set *s, const struct problem *p, const struct into_z *into, int number)
 {
-    s->mul = p->path[number].mul_x;
     for (int i = 0; i < s->paths && into->paths > 1; i++)
         if (p->path[s->path[i]].z == p->path[number].z)
             return;
@@ -281,7 +100,7 @@ struct division {
     const struct into_z *into;
     int channels, limit, most_paths, most_work, most_memory;
     bool *taken; /* [paths] */
-    struct seen seen;
+    struct conv_seen seen;
     struct path_set other;
 };
 
@@ -301,25 +120,26 @@ static void add_segment(struct division *d, struct path_set *s, const struct pat
     const struct problem *p = d->problem;
     struct path_set larger = d->other;
     larger.paths = s->paths;
-    larger.mul = s->mul;
     memcpy(larger.path, s->path, (size_t)s->paths * sizeof *s->path);
     for (int i = 0; i < of_x->paths; i++) {
         int number = of_x->path[i];
         bool together =
             s->paths == 0 ||
-            (p->path[number].mul_x == s->mul &&
+            ((d->g->mixes || p->path[number].mul_x == s->mul) &&
              (d->g->joined || d->g->apart || conv_moves_alike(d->g, p->path[s->path[0]].x, of_x->x)));
         for (; number >= 0 && !d->taken[number] && together; number = d->g->joined ? d->g->like[number] : -1)
             add_paths(&larger, p, &d->into[unit_of(d->g, number)], number);
     }
     if (larger.paths == s->paths)
         return;
-    choose_lanes(d->g, &larger, d->channels);
-    measure(d->g, &d->seen, &larger);
+    conv_choose_lanes(d->g, &larger, d->channels);
+    conv_measure(d->g, &d->seen, &larger);
     if (!fits(d, &larger) && s->paths)
         return;
-    while (!fits(d, &larger) && drop_paths(d->g, &larger, p))
-        measure(d->g, &d->seen, &larger);
+    while (!fits(d, &larger) && drop_paths(d->g, &larger, p)) {
+        conv_choose_lanes(d->g, &larger, d->channels);
+        conv_measure(d->g, &d->seen, &larger);
+    }
     d->other = *s;
     *s = larger;
     for (int i = 0; i < s->paths; i++)
@@ -328,8 +148,10 @@ static void add_segment(struct division *d, struct path_set *s, const struct pat
 
 static struct path_set empty_set(struct arena *a, const struct problem *p)
 {
-    return (struct path_set){
-        .path = NEW_ARRAY(a, int, p->paths), .x = NEW_ARRAY(a, int, p->x.n), .z = NEW_ARRAY(a, int, p->z.n)};
+    return (struct path_set){.path = NEW_ARRAY(a, int, p->paths),
+                             .x = NEW_ARRAY(a, int, p->x.n),
+                             .z = NEW_ARRAY(a, int, p->z.n),
+                             .part = NEW_ARRAY(a, int, p->x.n)};
 }
 
 /* Copies the set's lists, which then take no more room than they need. */
@@ -338,6 +160,7 @@ static void settle(struct arena *a, struct path_set *s)
     s->path = arena_copy(a, s->path, (size_t)s->paths * sizeof *s->path);
     s->x = arena_copy(a, s->x, (size_t)s->xs * sizeof *s->x);
     s->z = arena_copy(a, s->z, (size_t)s->zs * sizeof *s->z);
+    s->part = arena_copy(a, s->part, (size_t)s->parts * sizeof *s->part);
 }
 
 /* Divides the paths into sets of at most `limit` registers. */
@@ -375,7 +198,7 @@ static void divide(struct arena *a, const struct plan *plan, struct convolution 
         g->set[g->sets] = s;
         if (!g->joined)
             sort_paths(&g->set[g->sets], g);
-        find_zs(&g->set[g->sets], p, &d.seen);
+        conv_find_zs(&g->set[g->sets], p, &d.seen);
         settle(a, &g->set[g->sets]);
     }
     if (g->apart)
@@ -417,7 +240,9 @@ static double time_of(const struct convolution *g, int point)
         bool short_slices = (s->channel_blocks > 1 && s->channels == 1) || s->mul < LANES;
         /* where loops are long, more warps gain next to nothing */
         const double issue = g->shared ? 1 : g->device->occupancy[point].issue;
-        instructions += (double)s->work * s->channel_blocks / issue / conv_abreast(s);
+        /* channel blocks of one edge that are warps of several blocks sum gradients of y by way of memory */
+        const double scattered = CONV_WARPS % s->channel_blocks ? (g->a_outputs ? 1.4 : 1.15) : 1;
+        instructions += scattered * s->work * s->channel_blocks / issue / conv_abreast(s);
         bytes += (double)s->bytes * s->channel_blocks * (short_slices ? slices : 1);
         two_stages |= only_sums && s->memory + s->stage_bytes > warp_memory(g->device, point);
     }
@@ -451,8 +276,8 @@ static double waits(const struct convolution *g)
 struct candidate {
     int point, channels, most_work;
     bool keeps_z;
-    bool apart;  /* see struct convolution */
-    double time; /* of an edge */
+    bool apart, mixes; /* see struct convolution */
+    double time;       /* of an edge */
 };
 
 static void divide_as(struct arena *a, const struct plan *plan, struct convolution *g,
@@ -461,6 +286,7 @@ static void divide_as(struct arena *a, const struct plan *plan, struct convoluti
     const int paths = c->paths ? c->paths : plan->problem->paths;
     g->keeps_z = q.keeps_z;
     g->apart = q.apart;
+    g->mixes = q.mixes;
     conv_take_codes(g, q.channels);
     divide(a, plan, g, q.channels, point_registers(g, q.point), paths, q.most_work,
            warp_memory(g->device, q.point));
@@ -484,17 +310,17 @@ static bool may_keep(const struct convolution *g, const struct conv_choice *c, s
  * multiple of 32 and so divided best (it would be the same again). Four only where rows have 16 bits, so that
  * instructions and what they read of registers are what a kernel waits for, which is less for forms of y that
  * four channels share; and where either sums of receivers or gradients of x take registers, not both. */
-static bool may_have(const struct convolution *g, const struct conv_choice *c, int channels)
+static bool may_have(const struct convolution *g, const struct conv_choice *c, int channels, bool mixes)
 {
     const struct problem *p = g->demand->plan->problem;
-    bool some = channels == 1, best = false;
+    bool some = channels == 1, best = mixes;
     for (int i = 0; i < p->paths && channels > 1; i++) {
         struct path_set one = {.mul = p->path[i].mul_x};
         if (g->demand->variant_of[i] < 0)
             continue;
         some |= p->path[i].mul_x % (channels * g->device->lanes) == 0;
         if (p->path[i].mul_x % LANES)
-            choose_lanes(g, &one, channels);
+            conv_choose_lanes_alike(g, &one, channels);
         best |= one.channels == channels;
     }
     return c->channels
@@ -505,16 +331,16 @@ static bool may_have(const struct convolution *g, const struct conv_choice *c, i
 /* The fastest with such loops, of sets so divided. Two channels a lane halve the work for forms and sums over
  * lanes; more warps hide latency; fewer sets read x less often. */
 static struct candidate fastest_of(struct arena *scratch, const struct plan *plan, struct convolution *g,
-                                   const struct conv_choice *c, int most_work, bool apart)
+                                   const struct conv_choice *c, int most_work, bool apart, bool mixes)
 {
     int points = g->device->occupancies;
     static const int channels[CHANNELS_MOST] = {1, 2, 4, 3, 5, 6};
-    struct candidate best = {points - 1, c->channels ? c->channels : 1, most_work, false, apart, 0};
+    struct candidate best = {points - 1, c->channels ? c->channels : 1, most_work, false, apart, mixes, 0};
     for (int choice = 0; choice < 2 * CHANNELS_MOST * points; choice++) {
         const bool keeps = choice >= CHANNELS_MOST * points;
         const int o = choice / CHANNELS_MOST % points, v = channels[choice % CHANNELS_MOST];
-        struct candidate q = {o, v, most_work, keeps, apart, 0};
-        if (!may_have(g, c, v) || (c->warps && g->device->occupancy[o].warps != c->warps) ||
+        struct candidate q = {o, v, most_work, keeps, apart, mixes, 0};
+        if (!may_have(g, c, v, mixes) || (c->warps && g->device->occupancy[o].warps != c->warps) ||
             !may_keep(g, c, q))
             continue;
         divide_as(scratch, plan, g, c, q);
@@ -526,16 +352,45 @@ static struct candidate fastest_of(struct arena *scratch, const struct plan *pla
     return best;
 }
 
+/* Have its paths several numbers of channels? */
+static bool has_several_widths(const struct convolution *g)
+{
+    const struct problem *p = g->demand->plan->problem;
+    int mul = 0;
+    bool several = false;
+    for (int i = 0; i < p->paths; i++)
+        if (g->demand->variant_of[i] >= 0) {
+            several |= mul && mul != p->path[i].mul_x;
+            mul = p->path[i].mul_x;
+        }
+    return several;
+}
+
+/* Of how much of the time a set is to take that has paths of several numbers of channels, as registers are
+ * more: on an H200 what was to take 0.85 to 0.99 took 0.76 to 0.97 where receivers' sums are all there is,
+ * 0.80 to 0.95 with gradients in float32; with both sums, or in other types, 1.07 to 1.47 where it was to
+ * take 0.96 to 0.99. */
+static double mixing_gain(const struct convolution *g)
+{
+    const bool sums = !g->b_outputs && !g->a_outputs && !g->w_outputs;
+    const bool single = kernel_size(g->demand->kernel) == 4 && !conv_has_shorts(g);
+    return sums ? 0.99 : single && !g->g_outputs ? 0.96 : 0.9;
+}
+
 /* Where sets share loops, they are made alike; or of any segments of x, which are fewer, and those that are
- * alike found then. */
+ * alike found then. Either of one number of channels each, or of several. */
 static struct candidate fastest(struct arena *scratch, const struct plan *plan, struct convolution *g,
                                 const struct conv_choice *c, int most_work)
 {
-    const struct candidate alike = fastest_of(scratch, plan, g, c, most_work, false);
-    if (!g->shared)
-        return alike;
-    const struct candidate any = fastest_of(scratch, plan, g, c, most_work, true);
-    return any.time < alike.time ? any : alike;
+    struct candidate best = fastest_of(scratch, plan, g, c, most_work, false, false);
+    for (int choice = 1; choice < 4; choice++) {
+        const bool apart = choice & 1, mixes = choice & 2;
+        if ((apart && !g->shared) || (mixes && (g->joined || !has_several_widths(g))))
+            continue;
+        const struct candidate q = fastest_of(scratch, plan, g, c, most_work, apart, mixes);
+        best = q.time > 0 && q.time < (mixes && !best.mixes ? mixing_gain(g) : 1) * best.time ? q : best;
+    }
+    return best;
 }
 
 /* Of path sets that share loops: limits of their loops that are tried, in quarters of what the cache next to

@@ -55,6 +55,7 @@ static bool is_like(const struct convolution *g, const struct path_set *q, const
                 q->mul == loop->mul;
     for (int i = 0; i < q->paths && like; i++)
         like = g->code[q->path[i]] == g->code[loop->path[i]] &&
+               path[q->path[i]].mul_x == path[loop->path[i]].mul_x &&
                g->matrix[q->path[i]] == g->matrix[loop->path[i]] &&
                path[q->path[i]].y == path[loop->path[i]].y;
     return like;
@@ -108,8 +109,8 @@ static void check(struct checker *c, const struct schedule *s)
         check_that(c, is_like(g, q, &g->set[q->like]), "path set %d has not the loop of path set %d", i,
                    q->like);
         check_that(c,
-                   q->channel_blocks * conv_width(q) >= q->mul &&
-                       (q->channel_blocks - 1) * conv_width(q) < q->mul && LANES % q->lanes == 0,
+                   q->channel_blocks * q->lanes * q->channels >= q->mul &&
+                       (q->channel_blocks - 1) * q->lanes * q->channels < q->mul && LANES % q->lanes == 0,
                    "path set %d: %d warps do not have %d channels", i, q->channel_blocks, q->mul);
         check_that(c, q->lanes == LANES || (q->channel_blocks == 1 && !g->reduces && !g->carries),
                    "path set %d: edges side by side whose sums others share", i);
@@ -132,11 +133,14 @@ static void report(struct report *r, const struct schedule *s)
         const struct path_set *q = &g->set[i];
         struct report *record = report_record(r, "path_sets", "path set");
         report_list(record, "paths", q->paths, q->path);
-        report_number(record, "channels", q->mul);
+        if (q->parts > 1)
+            report_list(record, "channels", q->parts, q->part);
+        else
+            report_number(record, "channels", q->mul);
         report_number(record, "channels_per_lane", q->channels);
         if (g->shared)
             report_number(record, "loop_of_path_set", q->like);
-        report_channels(record, "channel_blocks", q->channel_blocks, conv_width(q), "warp");
+        report_channels(record, "channel_blocks", q->channel_blocks, conv_width(q, q->mul), "warp");
         if (q->lanes < LANES)
             report_number(record, "edges_side_by_side", conv_abreast(q));
         report_part(record, "values_alive", q->alive, most);
