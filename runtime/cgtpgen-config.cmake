@@ -9,7 +9,10 @@
 #
 # TARGET is a static library of all products of the specs, with their headers and the runtime (cgtp.c and, for
 # cuda, cgtp_graph.cu, whose CUDA language the project enables). NAME and OPTIONS are the generator's --name and
-# further options. It is a target as others: target_compile_options(layers PRIVATE -O3 -march=native).
+# further options. Its objects are compiled with -O3, after the project's flags and whatever its build type, those of C
+# with OpenMP too where the compiler has it and CGTPGEN_OPENMP is not OFF. What replaces -O3 is a property of TARGET, or for
+# all and the runtime a variable: set_target_properties(layers PROPERTIES CGTPGEN_CFLAGS "-O3;-march=native"), or
+# CGTPGEN_CUDAFLAGS.
 #
 # CGTPGEN_EXECUTABLE, in the cache, is the generator. CMake runs again when a spec changes, for that may change
 # which files there are; sources that come out as they were are not compiled again.
@@ -24,12 +27,38 @@ if(NOT CGTPGEN_EXECUTABLE)
 endif()
 set(CGTPGEN_RUNTIME "${CMAKE_CURRENT_LIST_DIR}" CACHE INTERNAL "the folder of the runtime's sources")
 
+# How objects of products are optimised. nvcc optimises kernels unasked, and warns where -O3 follows another level.
+if(NOT DEFINED CGTPGEN_CFLAGS)
+    set(CGTPGEN_CFLAGS -O3)
+endif()
+if(NOT DEFINED CGTPGEN_CUDAFLAGS)
+    set(CGTPGEN_CUDAFLAGS -Xcompiler=-O3)
+endif()
+option(CGTPGEN_OPENMP "compile products in C with OpenMP, where the compiler has it" ON)
+
+function(_cgtpgen_optimize target)
+    set_target_properties(${target} PROPERTIES CGTPGEN_CFLAGS "${CGTPGEN_CFLAGS}" CGTPGEN_CUDAFLAGS "${CGTPGEN_CUDAFLAGS}")
+    target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:C>:$<TARGET_PROPERTY:CGTPGEN_CFLAGS>>"
+                           "$<$<COMPILE_LANGUAGE:CUDA>:$<TARGET_PROPERTY:CGTPGEN_CUDAFLAGS>>")
+endfunction()
+
+# Its libraries by their paths: an imported target would be known in this folder of the project alone.
+function(_cgtpgen_threads target)
+    find_package(OpenMP QUIET COMPONENTS C)
+    if(CGTPGEN_OPENMP AND OpenMP_C_FOUND)
+        separate_arguments(flags UNIX_COMMAND "${OpenMP_C_FLAGS}")
+        target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:C>:${flags}>")
+        target_link_libraries(${target} INTERFACE ${OpenMP_C_LIBRARIES})
+    endif()
+endfunction()
+
 # A library of one source of the runtime, once in a project.
 function(_cgtpgen_runtime target source)
     if(NOT TARGET ${target})
         add_library(${target} STATIC EXCLUDE_FROM_ALL "${CGTPGEN_RUNTIME}/${source}")
         target_include_directories(${target} PUBLIC "${CGTPGEN_RUNTIME}")
         set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF)
+        _cgtpgen_optimize(${target})
     endif()
 endfunction()
 
@@ -95,6 +124,7 @@ function(cgtpgen_add_product target)
     add_dependencies(${target} ${target}-generate)
     target_include_directories(${target} PUBLIC "${folder}")
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF)
+    _cgtpgen_optimize(${target})
     _cgtpgen_runtime(cgtpgen-runtime cgtp.c)
     target_link_libraries(${target} PUBLIC cgtpgen-runtime)
     if(arg_BACKEND STREQUAL cuda)
@@ -102,6 +132,8 @@ function(cgtpgen_add_product target)
         _cgtpgen_runtime(cgtpgen-runtime-graph cgtp_graph.cu)
         set_target_properties(${target} cgtpgen-runtime-graph PROPERTIES CUDA_ARCHITECTURES ${number} CUDA_STANDARD 17)
         target_link_libraries(${target} PUBLIC cgtpgen-runtime-graph)
+    else()
+        _cgtpgen_threads(${target})
     endif()
 endfunction()
 

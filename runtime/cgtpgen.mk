@@ -7,22 +7,25 @@
 #     program: program.o $(CGTPGEN_LIBRARY)
 #     	$(CGTPGEN_LINK) -o $@ $^
 #     program.o: program.c $(CGTPGEN_HEADERS)
-#     	$(CC) $(CFLAGS) $(CGTPGEN_CFLAGS) -c -o $@ $<
+#     	$(CC) $(CFLAGS) $(CGTPGEN_CPPFLAGS) -c -o $@ $<
 #     clean: cgtpgen-clean
 #     	rm -f program program.o
 #
 # CGTPGEN_OBJECTS  all objects: products, cgtp.c and, on GPUs, cgtp_graph.cu
 # CGTPGEN_LIBRARY  the same as an archive, from which a program takes what it uses
-# CGTPGEN_LINK     links them: $(NVCC), which knows CUDA's libraries, or $(CC)
+# CGTPGEN_LINK     links them: $(NVCC), which knows CUDA's libraries, or $(CC) with OpenMP's
 # CGTPGEN_HEADERS  the generated headers
-# CGTPGEN_CFLAGS   where these and the runtime's are; for nvcc too
+# CGTPGEN_CPPFLAGS  where these and the runtime's are; for nvcc too
 # CGTPGEN_CLEAN    every file that is made here; the target cgtpgen-clean removes them
 #
 # CC, CPPFLAGS, CFLAGS and AR are make's; they are read at the include. Set before it where the defaults do not fit:
 #
 # CGTPGEN_BACKEND  cuda or c
 # CGTPGEN_ARCH     cuda: what to plan and compile for (sm_90)
-# NVCC, NVCCFLAGS  cuda: the compiler and its options (nvcc, -std=c++17 -O3); -gencode=.. adds architectures
+# NVCC, NVCCFLAGS  cuda: the compiler and its options (nvcc, -std=c++17); -gencode=.. adds architectures
+# CGTPGEN_CFLAGS, CGTPGEN_NVCCFLAGS  how the objects made here are optimised, after CFLAGS and NVCCFLAGS, whatever these
+#                  say (-O3); "-O3 -march=native" is fastest, for this machine alone
+# CGTPGEN_OPENMP   c: threads (-fopenmp where the compiler has it); empty: one thread
 # CGTPGEN          the generator: a program, found by PATH
 # CGTPGEN_OPTIONS  more options of it
 # CGTPGEN_DIR      where everything goes (cgtpgen-out)
@@ -39,17 +42,23 @@ CGTPGEN_ARCH ?= sm_90
 CGTPGEN_DIR ?= cgtpgen-out
 CGTPGEN_CLEAN_GOALS ?= %clean
 NVCC ?= nvcc
-NVCCFLAGS ?= -std=c++17 -O3
+NVCCFLAGS ?= -std=c++17
+CGTPGEN_CFLAGS ?= -O3
+CGTPGEN_NVCCFLAGS ?= -O3
 
 CGTPGEN_GOAL := $(.DEFAULT_GOAL)
 CGTPGEN_DATA := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 CGTPGEN_CUDA := $(filter cuda,$(CGTPGEN_BACKEND))
-CGTPGEN_CFLAGS := -I$(CGTPGEN_DIR) -I$(CGTPGEN_DATA)
+CGTPGEN_CPPFLAGS := -I$(CGTPGEN_DIR) -I$(CGTPGEN_DATA)
+ifeq ($(origin CGTPGEN_OPENMP),undefined)
+CGTPGEN_OPENMP := $(if $(CGTPGEN_CUDA),,$(shell \
+    echo 'int main(void) { return 0; }' | $(CC) -fopenmp -x c -o /dev/null - 2> /dev/null && echo -fopenmp))
+endif
 CGTPGEN_GENERATE := $(CGTPGEN) --backend=$(CGTPGEN_BACKEND) $(if $(CGTPGEN_CUDA),--arch=$(CGTPGEN_ARCH)) \
     $(CGTPGEN_OPTIONS) -o $(CGTPGEN_DIR) $(CGTPGEN_SPECS)
-CGTPGEN_CC := $(CC) $(CPPFLAGS) $(CFLAGS) $(CGTPGEN_CFLAGS) -MMD -MP -c
-CGTPGEN_NVCC := $(NVCC) -arch=$(CGTPGEN_ARCH) $(NVCCFLAGS) $(CGTPGEN_CFLAGS) -MMD -MP -c
-CGTPGEN_LINK := $(if $(CGTPGEN_CUDA),$(NVCC) -arch=$(CGTPGEN_ARCH),$(CC))
+CGTPGEN_CC := $(CC) $(CPPFLAGS) $(CFLAGS) $(CGTPGEN_CFLAGS) $(CGTPGEN_OPENMP) $(CGTPGEN_CPPFLAGS) -MMD -MP -c
+CGTPGEN_NVCC := $(NVCC) -arch=$(CGTPGEN_ARCH) $(NVCCFLAGS) $(CGTPGEN_NVCCFLAGS) $(CGTPGEN_CPPFLAGS) -MMD -MP -c
+CGTPGEN_LINK := $(if $(CGTPGEN_CUDA),$(NVCC) -arch=$(CGTPGEN_ARCH),$(strip $(CC) $(CGTPGEN_OPENMP)))
 CGTPGEN_LIBRARY := $(CGTPGEN_DIR)/libcgtpgen.a
 CGTPGEN_LIST := $(CGTPGEN_DIR)/products.mk
 

@@ -18,7 +18,7 @@ include $(shell pkg-config --variable=makefile cgtpgen)
 program: program.o $(CGTPGEN_LIBRARY)
 \t$(CGTPGEN_LINK) -o $@ $^
 program.o: program.c $(CGTPGEN_HEADERS)
-\t$(CC) $(CFLAGS) $(CGTPGEN_CFLAGS) -c -o $@ $<
+\t$(CC) $(CFLAGS) $(CGTPGEN_CPPFLAGS) -c -o $@ $<
 clean: cgtpgen-clean
 \trm -f program program.o
 '''
@@ -225,7 +225,7 @@ def test_cuda(folder):
            (rf'^{re.escape(NVCC)} -arch={other} .* -c -o ', rf'^cgtpgen .*--arch={other} +-o', own)], [2, 1, 0],
           'CUDA, another architecture: generated and compiled for it')
     write(f'{folder}/program.c', PROGRAM)
-    equal(build(folder, *nvcc, 'CGTPGEN_BACKEND=c'),
+    equal(build(folder, *nvcc, 'CGTPGEN_BACKEND=c', 'CGTPGEN_OPENMP='),
           ['cgtpgen-out', 'layer.c.o', 'layer_forward.c.o', 'program', 'program.o'],
           'C in the same folder: all but what is compiled alike for both')
     equal(run(f'{folder}/program').stdout, f'layer, c: {NEGATIVE}\n', 'and its program runs')

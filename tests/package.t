@@ -19,7 +19,7 @@ CGTPGEN_SPECS = layer.yaml
 include $(shell pkg-config --variable=makefile cgtpgen)
 
 program: program.c $(CGTPGEN_HEADERS) $(CGTPGEN_LIBRARY)
-\t$(CC) $(CGTPGEN_CFLAGS) -o $@ program.c $(CGTPGEN_LIBRARY)
+\t$(CC) $(CGTPGEN_CPPFLAGS) -o $@ program.c $(CGTPGEN_LIBRARY) $(CGTPGEN_OPENMP)
 '''
 
 
