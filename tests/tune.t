@@ -57,8 +57,7 @@ class Generated:
         return [value for text in self.text.values() for value in re.findall(pattern, text)]
 
     def code(self):
-        """The text without what names the spec: the digest."""
-        return {kernel: re.sub(r'\(digest \w+\)', '', text) for kernel, text in self.text.items()}
+        return self.text
 
 
 free = Generated()

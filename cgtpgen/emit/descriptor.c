@@ -107,10 +107,9 @@ void emit_descriptor(struct text *out, const struct schedules *all, const char *
         text_printf(out, "};\n\n");
     }
     text_printf(out,
-                "const cgtp_product %s_product = {\n    .abi = CGTP_ABI, .name = \"%s\", .backend = \"%s\", "
-                ".digest = \"%s\",\n"
-                "    .irreps = {\n        ",
-                s->name, s->name, backend, plan->digest);
+                "const cgtp_product %s_product = {\n    .abi = CGTP_ABI, .name = \"%s\", .backend = \"%s\",\n"
+                "    .digest = %s_DIGEST,\n    .irreps = {\n        ",
+                s->name, s->name, backend, s->name);
     irreps_string(out, &p->x);
     text_printf(out, ",\n        ");
     irreps_string(out, &p->y);

@@ -5,7 +5,7 @@
 
 #include "schedule/source.h"
 
-/* The banner that opens every file: what it is, the digest, the spec as understood. */
+/* The banner that opens every file but the header: what it is, the irreps. */
 void emit_banner(struct text *, const struct plan *, const char *what);
 
 /* The same as comments of Python. */

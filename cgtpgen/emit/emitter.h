@@ -42,8 +42,8 @@ struct emitter {
 extern const struct emitter emitter_table[];
 extern const int emitter_count;
 
-/* The names that the product defines for its callers: NAME_product, NAME_DIM_X and so on, of each kernel
- * NAME_kernel and NAME_kernel_workspace. Returns their number. */
+/* The names that the product defines for its callers: NAME_product, NAME_DIGEST, NAME_DIM_X and so on, of
+ * each kernel NAME_kernel and NAME_kernel_workspace. Returns their number. */
 int emit_symbols(struct arena *, const struct plan *, const char ***symbols);
 
 /* The names, without a folder, of all files that the product can have with any --emit. Returns their number.

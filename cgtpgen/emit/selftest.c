@@ -115,10 +115,10 @@ void emit_selftest_tables(struct text *out, const struct plan *plan)
     }
     kernels(out, plan);
     text_printf(out,
-                "static const cgtp_selftest test = {\n    .product = &%s_product, .digest = \"%s\",\n"
+                "static const cgtp_selftest test = {\n    .product = &%s_product, .digest = %s_DIGEST,\n"
                 "    .dim = {%lld, %lld, %lld, %lld},\n    .index = {%s, %s, %s, %s},\n"
                 "    .layout = {%s, %s, %s, %s},\n",
-                s->name, plan->digest, (long long)p->dim[SLOT_X], (long long)p->dim[SLOT_Y],
+                s->name, s->name, (long long)p->dim[SLOT_X], (long long)p->dim[SLOT_Y],
                 (long long)p->dim[SLOT_W], (long long)p->dim[SLOT_G], index_words[s->index[SLOT_X]].constant,
                 index_words[s->index[SLOT_Y]].constant, index_words[s->index[SLOT_W]].constant,
                 index_words[s->index[SLOT_G]].constant, layout_constant[s->layout[SLOT_X]],

@@ -1,4 +1,4 @@
-/* version.h - the generator's version: of --version, of the banner of every file. */
+/* version.h - the generator's version: of --version, of the banner of headers. */
 #ifndef CGTPGEN_VERSION_H
 #define CGTPGEN_VERSION_H
 
