@@ -111,9 +111,12 @@ static cgtp_status run_2(const void *graph, const void *const *input, void *cons
 }
 
 static const cgtp_kernel kernel_table[] = {
-    {"forward", 3, 1, inputs_0, outputs_0, 8768, 53276, workspace_0, run_0},
-    {"backward", 4, 3, inputs_1, outputs_1, 17536, 140060, workspace_1, run_1},
-    {"double_backward", 7, 4, inputs_2, outputs_2, 26304, 341360, workspace_2, run_2},
+    {"forward", 3, 1, inputs_0, outputs_0, 8768, 53276, workspace_0, run_0,
+     {0, 4608, 0, 3584, 0}, {0, 0, 0, 0, 0}},
+    {"backward", 4, 3, inputs_1, outputs_1, 17536, 140060, workspace_1, run_1,
+     {0, 4608, 0, 47104, 0}, {0, 0, 0, 0, 0}},
+    {"double_backward", 7, 4, inputs_2, outputs_2, 26304, 341360, workspace_2, run_2,
+     {0, 9216, 0, 50688, 0}, {0, 0, 0, 0, 0}},
 };
 
 static const cgtp_path path_table[] = {

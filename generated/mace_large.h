@@ -14,8 +14,8 @@
 
 #include "cgtp.h"
 
-#if CGTP_ABI != 6
-#error "mace_large was generated for cgtp runtime ABI 6; regenerate it, or use that runtime"
+#if CGTP_ABI != 7
+#error "mace_large was generated for cgtp runtime ABI 7; regenerate it, or use that runtime"
 #endif
 
 #ifdef __cplusplus
@@ -72,7 +72,9 @@ extern "C" {
 /* forward:
  *   z = Q_g(x, y, w), summed over the items of a receiver
  * Shapes: x [senders, 1152], y [edges, 16], w [edges, 2176], z [receivers, 9088]
- * At least 8768 bytes per item. */
+ * At least 8768 bytes per item.
+ * Workspace: 4608 * senders + 3584 * threads bytes.
+ */
 CGTP_API cgtp_status mace_large_forward(const cgtp_graph *graph, const float *x_, const float *y_,
                                         const float *w_, float *z_, void *workspace, size_t workspace_bytes,
                                         cgtp_stream stream);
@@ -97,7 +99,9 @@ mace_large_forward_with(const cgtp_graph *graph, const mace_large_forward_arrays
  *   gw = Q_w(x, y, gz)
  * Shapes: x [senders, 1152], y [edges, 16], w [edges, 2176], gz [receivers, 9088], gx [senders, 1152],
  *         gy [edges, 16], gw [edges, 2176]
- * At least 17536 bytes per item. */
+ * At least 17536 bytes per item.
+ * Workspace: 4608 * senders + 47104 * threads bytes.
+ */
 CGTP_API cgtp_status mace_large_backward(const cgtp_graph *graph, const float *x_, const float *y_,
                                          const float *w_, const float *gz_, float *gx_, float *gy_,
                                          float *gw_, void *workspace, size_t workspace_bytes,
@@ -125,7 +129,9 @@ mace_large_backward_with(const cgtp_graph *graph, const mace_large_backward_arra
  * Shapes: x [senders, 1152], y [edges, 16], w [edges, 2176], gz [receivers, 9088], ax [senders, 1152],
  *         by [edges, 16], cw [edges, 2176], d_gz [receivers, 9088], d_x [senders, 1152], d_y [edges, 16],
  *         d_w [edges, 2176]
- * At least 26304 bytes per item. */
+ * At least 26304 bytes per item.
+ * Workspace: 9216 * senders + 50688 * threads bytes.
+ */
 CGTP_API cgtp_status mace_large_double_backward(const cgtp_graph *graph, const float *x_, const float *y_,
                                                 const float *w_, const float *gz_, const float *ax_,
                                                 const float *by_, const float *cw_, float *d_gz_,

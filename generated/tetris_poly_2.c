@@ -122,9 +122,12 @@ static cgtp_status run_2(const void *graph, const void *const *input, void *cons
 }
 
 static const cgtp_kernel kernel_table[] = {
-    {"forward", 3, 1, inputs_0, outputs_0, 1536, 1937, workspace_0, run_0},
-    {"backward", 4, 3, inputs_1, outputs_1, 3044, 5122, workspace_1, run_1},
-    {"double_backward", 7, 4, inputs_2, outputs_2, 4580, 11940, workspace_2, run_2},
+    {"forward", 3, 1, inputs_0, outputs_0, 1536, 1937, workspace_0, run_0,
+     {0, 0, 0, 1728, 0}, {0, 0, 0, 0, 0}},
+    {"backward", 4, 3, inputs_1, outputs_1, 3044, 5122, workspace_1, run_1,
+     {0, 0, 0, 3200, 93696}, {0, 0, 0, 0, 0}},
+    {"double_backward", 7, 4, inputs_2, outputs_2, 4580, 11940, workspace_2, run_2,
+     {0, 0, 0, 5184, 125440}, {0, 0, 0, 0, 0}},
 };
 
 static const cgtp_path path_table[] = {

@@ -13,8 +13,8 @@
 
 #include "cgtp.h"
 
-#if CGTP_ABI != 6
-#error "tetris_poly_2 was generated for cgtp runtime ABI 6; regenerate it, or use that runtime"
+#if CGTP_ABI != 7
+#error "tetris_poly_2 was generated for cgtp runtime ABI 7; regenerate it, or use that runtime"
 #endif
 
 #ifdef __cplusplus
@@ -55,7 +55,9 @@ extern "C" {
 /* forward:
  *   z = Q_g(x, y, w)
  * Shapes: x [items, 368], y [items, 9], w [1, 664], z [items, 7]
- * At least 1536 bytes per item. */
+ * At least 1536 bytes per item.
+ * Workspace: 1728 * threads bytes.
+ */
 CGTP_API cgtp_status tetris_poly_2_forward(int64_t items, const float *x_, const float *y_, const float *w_,
                                            float *z_, void *workspace, size_t workspace_bytes,
                                            cgtp_stream stream);
@@ -80,7 +82,9 @@ tetris_poly_2_forward_with(int64_t items, const tetris_poly_2_forward_arrays *ar
  *   gw = Q_w(x, y, gz), summed over the items of the call
  * Shapes: x [items, 368], y [items, 9], w [1, 664], gz [items, 7], gx [items, 368], gy [items, 9],
  *         gw [1, 664]
- * At least 3044 bytes per item. */
+ * At least 3044 bytes per item.
+ * Workspace: 3200 * threads + 93696 bytes.
+ */
 CGTP_API cgtp_status tetris_poly_2_backward(int64_t items, const float *x_, const float *y_, const float *w_,
                                             const float *gz_, float *gx_, float *gy_, float *gw_,
                                             void *workspace, size_t workspace_bytes, cgtp_stream stream);
@@ -106,7 +110,9 @@ tetris_poly_2_backward_with(int64_t items, const tetris_poly_2_backward_arrays *
  *   d_w = Q_w(ax, y, gz) + Q_w(x, by, gz), summed over the items of the call
  * Shapes: x [items, 368], y [items, 9], w [1, 664], gz [items, 7], ax [items, 368], by [items, 9],
  *         cw [1, 664], d_gz [items, 7], d_x [items, 368], d_y [items, 9], d_w [1, 664]
- * At least 4580 bytes per item. */
+ * At least 4580 bytes per item.
+ * Workspace: 5184 * threads + 125440 bytes.
+ */
 CGTP_API cgtp_status tetris_poly_2_double_backward(int64_t items, const float *x_, const float *y_,
                                                    const float *w_, const float *gz_, const float *ax_,
                                                    const float *by_, const float *cw_, float *d_gz_,

@@ -23,7 +23,7 @@ extern "C" {
 #endif
 #endif
 
-#define CGTP_ABI 6 /* generated code refuses to compile with another */
+#define CGTP_ABI 7 /* generated code refuses to compile with another */
 
 typedef enum cgtp_status {
     CGTP_OK = 0,
@@ -192,6 +192,12 @@ typedef struct cgtp_argument {
     int tangent; /* inputs: 1 for a tangent or cotangent of the slot, 0 for a primal value; outputs: 0 */
 } cgtp_argument;
 
+/* Bytes of a workspace: item * items + sender * senders + receiver * receivers + worker * workers + call. Workers are the
+ * GPU's multiprocessors or the host's threads; each area of it takes the next multiple of 128 bytes. */
+typedef struct cgtp_memory {
+    double item, sender, receiver, worker, call;
+} cgtp_memory;
+
 typedef struct cgtp_kernel {
     const char *name; /* forward, backward, ... */
     int inputs, outputs;
@@ -204,6 +210,8 @@ typedef struct cgtp_kernel {
     size_t (*workspace)(const void *graph);
     cgtp_status (*run)(const void *graph, const void *const *input, void *const *output, const int64_t *stride,
                        void *ws, size_t ws_bytes, cgtp_stream stream);
+    cgtp_memory memory;           /* of the workspace, of graphs with many edges at most; */
+    cgtp_memory memory_reduction; /* what of it `reduction: atomic` would not need */
 } cgtp_kernel;
 
 typedef struct cgtp_path {

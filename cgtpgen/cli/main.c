@@ -19,6 +19,7 @@
 #include "cli/leftover.h"
 #include "cli/options.h"
 #include "emit/emitter.h"
+#include "emit/memory.h"
 #include "util/file.h"
 #include "util/hash.h"
 #include "form/form.h"
@@ -106,6 +107,31 @@ static void lint_code(const struct spec *spec, const struct output_file *file, i
         }
 }
 
+/* Kernels whose workspace is large beside their arguments, on a graph with as many edges per node as models
+ * have. */
+static void lint_memory(struct arena *a, const struct schedules *all, struct diag *diag)
+{
+    const double degree = 32, share = 0.25;
+    const struct spec *spec = all->plan->problem->spec;
+    const struct memory *memory = memory_build(a, all);
+    for (int k = 0; k < all->plan->kernels; k++) {
+        const double arguments = memory_arguments_per_item(&all->plan->kernel[k], degree);
+        const double workspace = memory_per_item(memory[k].all, degree);
+        const double reduction = memory_per_item(memory[k].by_reduction, degree);
+        if (workspace <= share * arguments)
+            continue;
+        const char *due = reduction > 0 ? arena_printf(a, "; %.0f of them are due to reduction: %s",
+                                                       reduction, reduction_name[spec->reduction])
+                                        : "";
+        diag_report(
+            diag, DIAG_MEMORY, spec->kernel[k].pos,
+            "the workspace of kernel %s takes %.0f bytes per %s beside %.0f of its arguments, with %.0f %ss "
+            "per node%s",
+            spec->kernel[k].name, workspace, memory_word(all, BY_ITEM), arguments, degree,
+            memory_word(all, BY_ITEM), due);
+    }
+}
+
 /* The log's rows of a product. */
 static enum exit_status read_measured(struct arena *a, const struct options *options,
                                       const struct schedules *all, const struct measured **measured)
@@ -142,6 +168,8 @@ static enum exit_status emit(struct arena *a, const struct options *options, str
     diag->messages = diag->errors = diag->warnings = 0; /* those until here are told */
     if (!options->list)
         lint_code(product->schedules->plan->problem->spec, file, product->files, diag);
+    if (!options->list && options->messages.severity[DIAG_MEMORY] != SEVERITY_IGNORED)
+        lint_memory(a, product->schedules, diag);
     put_messages(diag, options);
     return diag->errors ? EXIT_SPEC : EXIT_OK;
 }

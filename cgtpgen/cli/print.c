@@ -1,6 +1,7 @@
 /* print.c - see print.h. One function a report; tables are aligned for a terminal, JSON is for programs. */
 #include "cli/print.h"
 
+#include "emit/memory.h"
 #include "schedule/print.h"
 #include "schedule/report.h"
 
@@ -124,12 +125,14 @@ static void print_cost(struct text *out, const struct schedules *all)
     for (int i = 0; i < plan->kernels; i++) {
         const struct kernel_plan *k = &plan->kernel[i];
         text_printf(out, "%-24s %14.0f %14.0f %14.0f %14.2f", k->form->name,
-                    operations_flops(all->kernel[i].operations), k->bytes_least, all->kernel[i].bytes_planned,
+                    operations_flops(all->kernel[i].operations), k->bytes_least,
+                    memory_moved(out->arena, all, &all->kernel[i]),
                     k->bytes_least > 0 ? operations_flops(all->kernel[i].operations) / k->bytes_least : 0.0);
         for (int index = INDEX_SENDER; index < INDEX_COUNT; index++)
             text_printf(out, " %14.0f", k->bytes_row[index]);
         text_printf(out, "\n");
     }
+    memory_print(out, all, memory_build(out->arena, all));
 }
 
 static void json_path(struct text *out, const struct path *p)
@@ -148,8 +151,10 @@ static void json_path(struct text *out, const struct path *p)
     text_printf(out, "]}");
 }
 
-static void json_kernel(struct text *out, const struct plan *plan, const struct kernel_schedule *s)
+static void json_kernel(struct text *out, const struct schedules *all, const struct kernel_schedule *s,
+                        const struct memory *m)
 {
+    const struct plan *plan = all->plan;
     const struct kernel_plan *k = s->kernel;
     const struct kernel_form *form = k->form;
     text_printf(out, "    {\"name\": \"%s\",\n     \"inputs\": [", form->name);
@@ -175,7 +180,9 @@ static void json_kernel(struct text *out, const struct plan *plan, const struct 
                 operations_flops(s->operations), k->bytes_least);
     text_printf(out, "\"operations_per_item\": {\"fma\": %.17g, \"mul\": %.17g, \"add\": %.17g}, ",
                 s->operations.fma, s->operations.mul, s->operations.add);
-    text_printf(out, "\"bytes_per_item_planned\": %.17g, ", s->bytes_planned);
+    text_printf(out, "\"bytes_per_item_planned\": %.17g,\n     ", memory_moved(out->arena, all, s));
+    memory_json(out, all, m);
+    text_puts(out, ",\n     ");
     text_printf(out, "\"bytes_per_row\": {\"sender\": %.17g, \"receiver\": %.17g, \"shared\": %.17g}}",
                 k->bytes_row[INDEX_SENDER], k->bytes_row[INDEX_RECEIVER], k->bytes_row[INDEX_SHARED]);
 }
@@ -186,6 +193,7 @@ static void print_json(struct text *out, const struct schedules *all)
     const struct problem *problem = plan->problem;
     const struct spec *spec = problem->spec;
     struct arena *a = out->arena;
+    const struct memory *memory = memory_build(a, all);
     text_printf(out, "{\n  \"name\": \"%s\",\n  \"description\": ", spec->name);
     text_json(out, spec->description);
     text_printf(out, ",\n  \"irreps\": {\"x\": \"%s\", \"y\": \"%s\", \"z\": \"%s\"},\n",
@@ -212,7 +220,7 @@ static void print_json(struct text *out, const struct schedules *all)
     }
     text_printf(out, "  ],\n  \"kernels\": [\n");
     for (int i = 0; i < plan->kernels; i++) {
-        json_kernel(out, plan, &all->kernel[i]);
+        json_kernel(out, all, &all->kernel[i], &memory[i]);
         text_printf(out, "%s\n", i + 1 < plan->kernels ? "," : "");
     }
     text_printf(out, "  ]\n}\n");
@@ -278,6 +286,7 @@ static void report_plan(struct text *out, const struct schedules *all)
 {
     plan_print(out, all->plan);
     schedules_print(out, all);
+    memory_print(out, all, memory_build(out->arena, all));
 }
 
 const struct print_row print_table[] = {

@@ -333,8 +333,27 @@ static void header_by_name(struct text *out, const struct plan *plan, const stru
     emit_list_add(&call, "stream", ");\n}\n\n");
 }
 
-static void header_kernel(struct text *out, const struct plan *plan, const struct kernel_plan *k)
+/* What the workspace is made of, as far as it can matter. */
+static void header_workspace(struct text *out, const struct schedules *all, const struct memory *m)
 {
+    struct text words = {.arena = out->arena};
+    bool reduction = false;
+    text_printf(&words, "Workspace: %s bytes", memory_formula(out->arena, all, m->all));
+    for (int by = 0; by < BY_COUNT; by++)
+        reduction |= m->by_reduction[by] > 0;
+    if (reduction)
+        text_printf(&words, ", %s of them for reduction: %s",
+                    memory_formula(out->arena, all, m->by_reduction),
+                    reduction_name[all->plan->problem->spec->reduction]);
+    text_puts(&words, ".");
+    text_wrap(out, " * ", " *   ", text_string(&words), words.n, 110);
+}
+
+static void header_kernel(struct text *out, const struct schedules *all, const struct memory *memory,
+                          int number)
+{
+    const struct plan *plan = all->plan;
+    const struct kernel_plan *k = &plan->kernel[number];
     const struct kernel_form *f = k->form;
     text_printf(out, "/* %s:\n", f->name);
     for (int o = 0; o < f->outputs; o++) {
@@ -363,7 +382,9 @@ static void header_kernel(struct text *out, const struct plan *plan, const struc
         column = strlen(shape) + (!i || breaks ? strlen(lead) : column + 2);
     }
     text_puts(out, "\n");
-    text_printf(out, " * At least %.0f bytes per item. */\n", k->bytes_least);
+    text_printf(out, " * At least %.0f bytes per item.\n", k->bytes_least);
+    header_workspace(out, all, &memory[number]);
+    text_puts(out, " */\n");
     emit_prototype(out, plan, k, "CGTP_API ");
     text_printf(out, ";\nCGTP_API ");
     emit_workspace_prototype(out, plan, f);
@@ -468,15 +489,16 @@ static void header_guard(struct text *out, const char *name)
     text_printf(out, "#define CGTP_PRODUCT_%s_H\n\n", name);
 }
 
-void emit_header(struct text *out, const struct plan *plan)
+void emit_header(struct text *out, const struct schedules *all, const struct memory *memory)
 {
+    const struct plan *plan = all->plan;
     const struct problem *p = plan->problem;
     const char *name = p->spec->name;
     banner(out, plan, "C interface", "/* ", " *", " */\n", true);
     header_guard(out, name);
     text_printf(out,
                 "#include \"cgtp.h\"\n\n"
-                "#if CGTP_ABI != 6\n#error \"%s was generated for cgtp runtime ABI 6; regenerate it, or use "
+                "#if CGTP_ABI != 7\n#error \"%s was generated for cgtp runtime ABI 7; regenerate it, or use "
                 "that runtime\"\n#endif\n\n"
                 "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
                 name);
@@ -507,7 +529,7 @@ void emit_header(struct text *out, const struct plan *plan)
         text_printf(out, "#define %s_DIM_%c %lld\n", name, dim_letter[s], (long long)p->dim[s]);
     text_printf(out, "\n");
     for (int k = 0; k < plan->kernels; k++)
-        header_kernel(out, plan, &plan->kernel[k]);
+        header_kernel(out, all, memory, k);
     text_printf(
         out,
         "/* What the product is, for generic callers. */\nextern CGTP_API const cgtp_product %s_product;\n\n"

@@ -35,7 +35,7 @@ static bool orders(const struct source *w)
 static void emit_launch_struct(struct source *w)
 {
     struct out out = {.text = w->out}, *o = &out;
-    const struct areas all = emit_areas(w);
+    const struct areas all = memory_areas(w);
     line(o, "/* A launch: the caller's arrays and the areas of the workspace. */");
     line(o, "struct launch {");
     if (w->graph)
@@ -61,7 +61,7 @@ static void emit_workspace(struct source *w)
 {
     struct out out = {.text = w->out}, *o = &out;
     const char *items = w->graph ? "graph" : "items";
-    const struct areas all = emit_areas(w);
+    const struct areas all = memory_areas(w);
     bool sized = emit_sized(w) || orders(w);
     line(o, "/* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */");
     line(o, "static size_t layout(%s%s%s, launch &%s, void *base)",

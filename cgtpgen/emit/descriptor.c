@@ -73,7 +73,17 @@ static void irreps_string(struct text *out, const struct irreps *r)
     text_printf(out, "\"%s\"", s);
 }
 
-void emit_descriptor(struct text *out, const struct schedules *all, const char *backend)
+/* cgtp_memory */
+static void bytes(struct text *out, const double by[BY_COUNT])
+{
+    text_puts(out, "{");
+    for (int i = 0; i < BY_COUNT; i++)
+        text_printf(out, "%s%.17g", i ? ", " : "", by[i]);
+    text_puts(out, "}");
+}
+
+void emit_descriptor(struct text *out, const struct schedules *all, const struct memory *memory,
+                     const char *backend)
 {
     const struct plan *plan = all->plan;
     const struct problem *p = plan->problem;
@@ -89,9 +99,14 @@ void emit_descriptor(struct text *out, const struct schedules *all, const char *
     text_printf(out, "static const cgtp_kernel kernel_table[] = {\n");
     for (int k = 0; k < plan->kernels; k++) {
         const struct kernel_plan *q = &plan->kernel[k];
-        text_printf(out, "    {\"%s\", %d, %d, inputs_%d, outputs_%d, %.0f, %.0f, workspace_%d, run_%d},\n",
+        text_printf(out,
+                    "    {\"%s\", %d, %d, inputs_%d, outputs_%d, %.0f, %.0f, workspace_%d, run_%d,\n     ",
                     q->form->name, q->form->inputs, q->form->outputs, k, k, q->bytes_least,
                     operations_flops(all->kernel[k].operations), k, k);
+        bytes(out, memory[k].all);
+        text_puts(out, ", ");
+        bytes(out, memory[k].by_reduction);
+        text_puts(out, "},\n");
     }
     text_printf(out, "};\n\n");
     if (p->paths) {

@@ -3,6 +3,7 @@
 #ifndef CGTPGEN_EMIT_H
 #define CGTPGEN_EMIT_H
 
+#include "emit/memory.h"
 #include "schedule/source.h"
 
 /* The banner that opens every file but the header: what it is, the irreps. */
@@ -45,11 +46,12 @@ bool emit_uses(const struct spec *, const struct kernel_form *, enum index_kind)
 /* The beginning of a launcher: checks of sizes and pointers, which declare `status`. */
 void emit_checks(struct text *, const struct plan *, const struct kernel_schedule *);
 
-/* NAME.h: the C interface and manual of the product; the same for every backend. */
-void emit_header(struct text *, const struct plan *);
+/* NAME.h: the C interface and manual of the product; the same for every backend, but for comments on the
+ * workspace. */
+void emit_header(struct text *, const struct schedules *, const struct memory *);
 
 /* NAME.c: the descriptor. */
-void emit_descriptor(struct text *, const struct schedules *, const char *backend);
+void emit_descriptor(struct text *, const struct schedules *, const struct memory *, const char *backend);
 
 /* NAME.hpp: the same interface in a namespace of C++. */
 void emit_cpp(struct text *, const struct plan *);
@@ -67,9 +69,6 @@ void emit_selftest_tables(struct text *, const struct plan *);
 
 /* The fields of struct launch after the graph: the caller's arrays, the areas of the workspace. */
 void emit_launch_fields(struct source *);
-
-/* The areas of the workspace. */
-struct areas emit_areas(struct source *);
 
 /* The body of lay_out(..): sets l's pointers into the workspace, where there is an l; returns its bytes. */
 void emit_lay_out(struct source *);

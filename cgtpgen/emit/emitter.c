@@ -2,6 +2,7 @@
 #include "emit/emitter.h"
 #include "emit/emit.h"
 #include "emit/jax.h"
+#include "emit/memory.h"
 #include "emit/python.h"
 #include "emit/report.h"
 #include "emit/torch.h"
@@ -15,13 +16,13 @@
 static void header(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
 {
     (void)kernel;
-    emit_header(out, e->schedules->plan);
+    emit_header(out, e->schedules, e->memory);
 }
 
 static void descriptor(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
 {
     (void)kernel;
-    emit_descriptor(out, e->schedules, e->backend->name);
+    emit_descriptor(out, e->schedules, e->memory, e->backend->name);
 }
 
 static void kernel_source(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
@@ -44,7 +45,7 @@ static void cpp_header(struct text *out, const struct emission *e, const struct 
 static void unity(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
 {
     (void)kernel;
-    emit_unity(out, e->backend, e->schedules);
+    emit_unity(out, e);
 }
 
 static void report(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
@@ -213,6 +214,7 @@ int emit_files(struct arena *a, const struct emission *from, unsigned rows, stru
 {
     struct files all = {.arena = a};
     struct emission e = *from;
+    e.memory = memory_build(a, from->schedules);
     bool tunes = false;
     for (int i = 0; i < emitter_count; i++)
         tunes |= emitter_table[i].tunes && (rows & 1u << i);

@@ -18,6 +18,7 @@ struct output_file {
 struct emission {
     const struct backend *backend;
     const struct schedules *schedules;
+    const struct memory *memory;     /* [kernels]; made by emit_files */
     const struct measured *measured; /* what ran; NULL: not known */
     bool of_folder;                  /* files that are the same for all products, too */
     /* [kernels], of a program that tunes; NULL where none is asked for */

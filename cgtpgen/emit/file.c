@@ -2,25 +2,11 @@
 #include "emit/emit.h"
 #include "schedule/code_print.h"
 
-/* Is there a copy of the kernel's array: does a schedule see one? */
-static bool has_copy(const struct source *w, int i)
-{
-    bool copied = false;
-    for (int s = 0; s < w->kernel->schedules; s++) {
-        const struct demand *d = w->kernel->schedule[s].demand;
-        bool used = i < w->form->inputs && demand_reads(d, i);
-        for (int o = 0; o < d->outputs; o++)
-            used |= d->output[o] == i - w->form->inputs;
-        copied |= used && operand_is_copied(&d->kernel->operand[i]);
-    }
-    return copied;
-}
-
 bool emit_converts(const struct source *w)
 {
     bool any = false;
     for (int i = 0; i < w->form->inputs + w->form->outputs; i++)
-        any |= has_copy(w, i);
+        any |= memory_has_copy(w, i);
     return any;
 }
 
@@ -37,22 +23,9 @@ const char *emit_type(const struct source *w, int i)
     return q->storage == w->spec->compute ? "real" : source_stored(w->plan, q->slot);
 }
 
-struct areas emit_areas(struct source *w)
-{
-    struct areas all = {.arena = w->arena};
-    for (int i = 0; i < w->form->inputs + w->form->outputs; i++) {
-        const struct operand *q = &w->kernel->kernel->operand[i];
-        if (has_copy(w, i))
-            areas_add(&all, source_held(w->plan, q), q->symbol, q->index, q->dim);
-    }
-    for (int s = 0; s < w->kernel->schedules; s++)
-        w->kernel->schedule[s].evaluation->areas(&all, &w->kernel->schedule[s]);
-    return all;
-}
-
 void emit_launch_fields(struct source *w)
 {
-    const struct areas all = emit_areas(w);
+    const struct areas all = memory_areas(w);
     for (int i = 0; i < w->form->inputs + w->form->outputs; i++)
         text_printf(w->out, "    %s%s *%s;\n", i < w->form->inputs ? "const " : "", emit_type(w, i),
                     emit_stored(w, i));
@@ -63,7 +36,7 @@ void emit_launch_fields(struct source *w)
 
 bool emit_sized(struct source *w)
 {
-    const struct areas all = emit_areas(w);
+    const struct areas all = memory_areas(w);
     bool sized = false;
     for (int i = 0; i < all.n; i++)
         sized |= all.area[i].rows != INDEX_COUNT && all.area[i].rows != INDEX_SHARED;
@@ -72,7 +45,7 @@ bool emit_sized(struct source *w)
 
 void emit_lay_out(struct source *w)
 {
-    const struct areas all = emit_areas(w);
+    const struct areas all = memory_areas(w);
     text_printf(w->out, "    size_t at = 0;\n");
     for (int i = 0; i < all.n; i++) {
         const struct area *area = &all.area[i];
@@ -102,11 +75,11 @@ void emit_launches(struct source *w, void (*convert)(struct source *, const stru
 {
     const struct operand *operand = w->kernel->kernel->operand;
     for (int i = 0; i < w->form->inputs; i++)
-        if (has_copy(w, i))
+        if (memory_has_copy(w, i))
             convert(w, &operand[i]);
     for (int s = 0; s < w->kernel->schedules; s++)
         w->kernel->schedule[s].evaluation->launch(w, &w->kernel->schedule[s]);
     for (int i = w->form->inputs; i < w->form->inputs + w->form->outputs; i++)
-        if (has_copy(w, i))
+        if (memory_has_copy(w, i))
             convert(w, &operand[i]);
 }

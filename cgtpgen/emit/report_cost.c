@@ -1,6 +1,7 @@
 /* report_cost.c - operations and bytes of each kernel, and where they stand under the machine's roof: see
  * report_page.h.
  */
+#include "emit/memory.h"
 #include "emit/report_page.h"
 
 #include <string.h>
@@ -83,7 +84,7 @@ static void cost_row(struct page *p, int kernel, struct machine_roof r)
                              k->operations.mul,
                              k->operations.add,
                              k->kernel->bytes_least,
-                             k->bytes_planned,
+                             memory_moved(a, p->all, k),
                              k->kernel->bytes_row[INDEX_SENDER],
                              k->kernel->bytes_row[INDEX_RECEIVER],
                              k->kernel->bytes_row[INDEX_SHARED]};

@@ -77,13 +77,15 @@ static void define(struct text *out, const struct names *all, int from)
     text_printf(out, "\n");
 }
 
-void emit_unity(struct text *out, const struct backend *b, const struct schedules *all)
+void emit_unity(struct text *out, const struct emission *e)
 {
+    const struct backend *b = e->backend;
+    const struct schedules *all = e->schedules;
     struct arena *a = out->arena;
     const char *name = all->plan->problem->spec->name;
     struct names names = {0};
     struct text descriptor = {.arena = a}, kernels = {.arena = a};
-    emit_descriptor(&descriptor, all, b->name);
+    emit_descriptor(&descriptor, all, e->memory, b->name);
     for (int k = 0; k < all->plan->kernels; k++)
         b->kernel(&kernels, all, &all->kernel[k]);
     emit_banner(out, all->plan, "all sources as one, to compile instead of them");

@@ -2,9 +2,9 @@
 #ifndef CGTPGEN_UNITY_H
 #define CGTPGEN_UNITY_H
 
-#include "emit/backend.h"
+#include "emit/emitter.h"
 
 /* NAME.unity.c: a source that includes all others, for the C backend. */
-void emit_unity(struct text *, const struct backend *, const struct schedules *);
+void emit_unity(struct text *, const struct emission *);
 
 #endif

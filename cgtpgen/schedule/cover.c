@@ -367,20 +367,11 @@ static void name_schedules(struct cover *c)
 
 static void count(struct kernel_schedule *k)
 {
-    const struct kernel_form *f = k->kernel->form;
     for (int s = 0; s < k->schedules; s++) {
         const struct operations *of = &k->schedule[s].operations;
         k->operations.fma += of->fma;
         k->operations.mul += of->mul;
         k->operations.add += of->add;
-    }
-    for (int i = 0; i < f->inputs + f->outputs; i++) {
-        const struct operand *q = &k->kernel->operand[i];
-        int times = i >= f->inputs;
-        for (int s = 0; s < k->schedules && i < f->inputs; s++)
-            times += demand_reads(k->schedule[s].demand, i);
-        if (q->index == INDEX_ITEM)
-            k->bytes_planned += operand_size(q) * (double)q->dim * times;
     }
 }
 

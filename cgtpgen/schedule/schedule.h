@@ -116,7 +116,6 @@ struct kernel_schedule {
     int verdicts;
     struct verdict *verdict;
     struct operations operations; /* per item */
-    double bytes_planned; /* per item: inputs once per schedule that reads them, summed rows in cache */
 };
 
 /* A plan for one target. */

@@ -111,9 +111,12 @@ static cgtp_status run_2(const void *graph, const void *const *input, void *cons
 }
 
 static const cgtp_kernel kernel_table[] = {
-    {"forward", 3, 1, inputs_0, outputs_0, 8768, 53211, workspace_0, run_0},
-    {"backward", 4, 3, inputs_1, outputs_1, 17536, 131035, workspace_1, run_1},
-    {"double_backward", 7, 4, inputs_2, outputs_2, 26304, 312758, workspace_2, run_2},
+    {"forward", 3, 1, inputs_0, outputs_0, 8768, 53211, workspace_0, run_0,
+     {0, 0, 0, 581760, 12}, {0, 0, 0, 0, 0}},
+    {"backward", 4, 3, inputs_1, outputs_1, 17536, 131035, workspace_1, run_1,
+     {4608, 0, 0, 0, 12}, {4608, 0, 0, 0, 0}},
+    {"double_backward", 7, 4, inputs_2, outputs_2, 26304, 312758, workspace_2, run_2,
+     {4608, 0, 0, 290944, 20}, {4608, 0, 0, 0, 0}},
 };
 
 static const cgtp_path path_table[] = {

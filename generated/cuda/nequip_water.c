@@ -110,9 +110,12 @@ static cgtp_status run_2(const void *graph, const void *const *input, void *cons
 }
 
 static const cgtp_kernel kernel_table[] = {
-    {"forward", 3, 1, inputs_0, outputs_0, 1296, 2496, workspace_0, run_0},
-    {"backward", 4, 3, inputs_1, outputs_1, 2592, 5824, workspace_1, run_1},
-    {"double_backward", 7, 4, inputs_2, outputs_2, 3888, 15488, workspace_2, run_2},
+    {"forward", 3, 1, inputs_0, outputs_0, 1296, 2496, workspace_0, run_0,
+     {0, 0, 0, 180480, 8}, {0, 0, 0, 0, 0}},
+    {"backward", 4, 3, inputs_1, outputs_1, 2592, 5824, workspace_1, run_1,
+     {1024, 0, 0, 0, 8}, {1024, 0, 0, 0, 0}},
+    {"double_backward", 7, 4, inputs_2, outputs_2, 3888, 15488, workspace_2, run_2,
+     {1024, 0, 0, 135360, 8}, {1024, 0, 0, 0, 0}},
 };
 
 static const cgtp_path path_table[] = {

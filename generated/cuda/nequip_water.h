@@ -13,8 +13,8 @@
 
 #include "cgtp.h"
 
-#if CGTP_ABI != 6
-#error "nequip_water was generated for cgtp runtime ABI 6; regenerate it, or use that runtime"
+#if CGTP_ABI != 7
+#error "nequip_water was generated for cgtp runtime ABI 7; regenerate it, or use that runtime"
 #endif
 
 #ifdef __cplusplus
@@ -64,7 +64,9 @@ extern "C" {
 /* forward:
  *   z = Q_g(x, y, w), summed over the items of a receiver
  * Shapes: x [senders, 256], y [edges, 4], w [edges, 320], z [receivers, 704]
- * At least 1296 bytes per item. */
+ * At least 1296 bytes per item.
+ * Workspace: 180480 * multiprocessors + 8 bytes.
+ */
 CGTP_API cgtp_status nequip_water_forward(const cgtp_graph *graph, const float *x_, const float *y_,
                                           const float *w_, float *z_, void *workspace,
                                           size_t workspace_bytes, cgtp_stream stream);
@@ -89,7 +91,9 @@ nequip_water_forward_with(const cgtp_graph *graph, const nequip_water_forward_ar
  *   gw = Q_w(x, y, gz)
  * Shapes: x [senders, 256], y [edges, 4], w [edges, 320], gz [receivers, 704], gx [senders, 256],
  *         gy [edges, 4], gw [edges, 320]
- * At least 2592 bytes per item. */
+ * At least 2592 bytes per item.
+ * Workspace: 1024 * edges + 8 bytes, 1024 * edges of them for reduction: deterministic.
+ */
 CGTP_API cgtp_status nequip_water_backward(const cgtp_graph *graph, const float *x_, const float *y_,
                                            const float *w_, const float *gz_, float *gx_, float *gy_,
                                            float *gw_, void *workspace, size_t workspace_bytes,
@@ -117,7 +121,10 @@ nequip_water_backward_with(const cgtp_graph *graph, const nequip_water_backward_
  * Shapes: x [senders, 256], y [edges, 4], w [edges, 320], gz [receivers, 704], ax [senders, 256],
  *         by [edges, 4], cw [edges, 320], d_gz [receivers, 704], d_x [senders, 256], d_y [edges, 4],
  *         d_w [edges, 320]
- * At least 3888 bytes per item. */
+ * At least 3888 bytes per item.
+ * Workspace: 1024 * edges + 135360 * multiprocessors + 8 bytes, 1024 * edges of them for reduction:
+ *   deterministic.
+ */
 CGTP_API cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x_, const float *y_,
                                                   const float *w_, const float *gz_, const float *ax_,
                                                   const float *by_, const float *cw_, float *d_gz_,

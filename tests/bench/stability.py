@@ -39,7 +39,8 @@ class Kernel(Structure):  # cgtp_kernel
                 ('output', POINTER(Argument)), ('bytes_per_item', c_double), ('flops_per_item', c_double),
                 ('workspace', CFUNCTYPE(c_size_t, POINTER(Graph))),
                 ('run', CFUNCTYPE(c_int, POINTER(Graph), POINTER(c_void_p), POINTER(c_void_p),
-                                  POINTER(c_int64), c_void_p, c_size_t, c_void_p))]
+                                  POINTER(c_int64), c_void_p, c_size_t, c_void_p)),
+                ('memory', c_double * 5), ('memory_reduction', c_double * 5)]
 
 
 class Product(Structure):  # cgtp_product
