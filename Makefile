@@ -52,7 +52,7 @@ STANDARD := -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic
 COMPILE = $(CC) $(STANDARD) -Icgtpgen $(CFLAGS) $(CPPFLAGS) $(SANITIZER) -MMD -MP -MF $@.d -MT $@
 
 SOURCES := $(wildcard cgtpgen/*/*.c cgtpgen/*/*/*.c)
-OBJECTS := $(SOURCES:cgtpgen/%.c=$(BUILD)/obj/%.o)
+OBJECTS := $(SOURCES:cgtpgen/%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/runtime_texts.o
 LIBRARY := $(filter-out $(BUILD)/obj/cli/main.o,$(OBJECTS))
 UNITS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit_*.c))
 SCRIPTS := $(wildcard tests/*.t)
@@ -90,6 +90,20 @@ $(BUILD)/flags: FORCE
 $(BUILD)/obj/%.o: cgtpgen/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) $(INSTRUMENT) -c -o $@ $<
+
+# The runtime as tables of lines, which --emit=runtime writes (cgtpgen/emit/runtime.h).
+RUNTIME_TEXTS := $(sort $(wildcard runtime/*.[ch] runtime/*.cu)) LICENSE
+$(BUILD)/runtime_texts.c: $(RUNTIME_TEXTS) Makefile
+	@mkdir -p $(@D)
+	$(Q){ echo '#include "emit/runtime.h"' && echo '#include <stddef.h>' && n=0 && for file in $(RUNTIME_TEXTS); do \
+	    n=$$((n + 1)); echo "static const char *const text_$$n[] = {"; \
+	    sed 's/[\\"?]/\\&/g; s/.*/    "&\\n",/' $$file; echo '    NULL};'; done && \
+	    echo 'const struct runtime_text runtime_texts[] = {' && n=0 && for file in $(RUNTIME_TEXTS); do \
+	    n=$$((n + 1)); name=$${file#runtime/}; [ $$name != LICENSE ] || name=cgtp_LICENSE.txt; \
+	    echo "    {\"$$name\", text_$$n},"; done && echo '    {NULL, NULL}};'; } > $@
+$(BUILD)/obj/runtime_texts.o: $(BUILD)/runtime_texts.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -c -o $@ $<
 
 $(BUILD)/cgtpgen: $(OBJECTS)
 	$(Q)$(CC) $(SANITIZER) $(INSTRUMENT) $(LDFLAGS) -o $@ $^ -lyaml

@@ -16,10 +16,10 @@
  */
 #include "cli/arguments.h"
 #include "cli/depend.h"
+#include "cli/judge.h"
 #include "cli/leftover.h"
 #include "cli/options.h"
 #include "emit/emitter.h"
-#include "emit/memory.h"
 #include "util/file.h"
 #include "util/hash.h"
 #include "form/form.h"
@@ -30,6 +30,7 @@
 #include "plan/plan.h"
 #include "spec/names.h"
 #include "cli/print.h"
+#include "cli/vendor.h"
 #include "util/version.h"
 
 #include <errno.h>
@@ -53,6 +54,8 @@ struct product {
     bool first;        /* of the call: files that all products share are written for it */
     const struct schedules *schedules;
     int files;                   /* 0 where only reports are asked for */
+    struct output_file *text;    /* [own] */
+    int own;                     /* those of its files that are its own, not the runtime's */
     struct file_content *output; /* path: folder/name */
 };
 
@@ -94,44 +97,6 @@ static const char *join(struct arena *a, const char *folder, const char *name)
     return file_join(a, folder && strcmp(folder, "-") ? folder : NULL, name);
 }
 
-/* Sources that take a compiler long. */
-static void lint_code(const struct spec *spec, const struct output_file *file, int files, struct diag *diag)
-{
-    enum { LARGE = 2000000 }; /* bytes */
-    for (int i = 0; i < files; i++)
-        if (file[i].kernel >= 0 && file[i].size > LARGE) {
-            const struct spec_kernel *k = &spec->kernel[file[i].kernel];
-            diag_report(diag, DIAG_LARGE_CODE, k->pos,
-                        "the source of kernel %s has more than %d MB: compilers take about a minute for it",
-                        k->name, LARGE / 1000000);
-        }
-}
-
-/* Kernels whose workspace is large beside their arguments, on a graph with as many edges per node as models
- * have. */
-static void lint_memory(struct arena *a, const struct schedules *all, struct diag *diag)
-{
-    const double degree = 32, share = 0.25;
-    const struct spec *spec = all->plan->problem->spec;
-    const struct memory *memory = memory_build(a, all);
-    for (int k = 0; k < all->plan->kernels; k++) {
-        const double arguments = memory_arguments_per_item(&all->plan->kernel[k], degree);
-        const double workspace = memory_per_item(memory[k].all, degree);
-        const double reduction = memory_per_item(memory[k].by_reduction, degree);
-        if (workspace <= share * arguments)
-            continue;
-        const char *due = reduction > 0 ? arena_printf(a, "; %.0f of them are due to reduction: %s",
-                                                       reduction, reduction_name[spec->reduction])
-                                        : "";
-        diag_report(
-            diag, DIAG_MEMORY, spec->kernel[k].pos,
-            "the workspace of kernel %s takes %.0f bytes per %s beside %.0f of its arguments, with %.0f %ss "
-            "per node%s",
-            spec->kernel[k].name, workspace, memory_word(all, BY_ITEM), arguments, degree,
-            memory_word(all, BY_ITEM), due);
-    }
-}
-
 /* The log's rows of a product. */
 static enum exit_status read_measured(struct arena *a, const struct options *options,
                                       const struct schedules *all, const struct measured **measured)
@@ -161,15 +126,15 @@ static enum exit_status emit(struct arena *a, const struct options *options, str
             return read;
     }
     product->files = emit_files(a, &from, options->emit, &file);
+    product->text = file;
+    product->own = product->files;
     product->output = NEW_ARRAY(a, struct file_content, product->files);
     for (int i = 0; i < product->files; i++)
         product->output[i] =
             (struct file_content){join(a, options->output, file[i].name), file[i].text, file[i].size};
     diag->messages = diag->errors = diag->warnings = 0; /* those until here are told */
     if (!options->list)
-        lint_code(product->schedules->plan->problem->spec, file, product->files, diag);
-    if (!options->list && options->messages.severity[DIAG_MEMORY] != SEVERITY_IGNORED)
-        lint_memory(a, product->schedules, diag);
+        judge_cost(product->schedules, file, product->files, options->messages.severity, diag);
     put_messages(diag, options);
     return diag->errors ? EXIT_SPEC : EXIT_OK;
 }
@@ -267,6 +232,21 @@ static enum exit_status compile_within(struct arena *a, struct wigner *wigner, c
     return status;
 }
 
+/* The runtime's files that all products together need are the first one's, after its own. */
+static void add_runtime(struct arena *a, const struct options *options, struct product *product)
+{
+    struct output_file *needed;
+    struct vendored all = {.arena = a};
+    for (int i = 0; i < options->specs; i++)
+        vendor_product(&all, options, product[i].schedules, product[i].text, product[i].files);
+    const int n = vendor_files(&all, options, &needed);
+    product->output = arena_resize(a, product->output, (size_t)product->files * sizeof *product->output,
+                                   (size_t)(product->files + n) * sizeof *product->output);
+    for (int i = 0; i < n; i++)
+        product->output[product->files++] =
+            (struct file_content){join(a, options->output, needed[i].name), needed[i].text, needed[i].size};
+}
+
 /* What a product has for itself in a program and in its folder: a name, symbols, files. */
 struct claims {
     struct arena *arena;
@@ -320,6 +300,22 @@ static enum exit_status put_output(struct arena *a, const struct text *t)
     return file_put(STDOUT_FILENO, text_string(t), t->n) ? EXIT_OK : io_error(a, "standard output");
 }
 
+/* The runtime's files that no product needs any more, where they are looked after. */
+static enum exit_status find_old_runtime(struct arena *a, const struct options *options,
+                                         const struct product *product, struct leftovers *all)
+{
+    struct file_content *found;
+    const int n = emit_has(options->emit, "runtime")
+                      ? vendor_leftovers(a, options->output, product->output + product->own,
+                                         product->files - product->own, &found)
+                      : 0;
+    for (int k = 0; k < n; k++) {
+        all->file = arena_grow(a, all->file, all->n, &all->capacity, sizeof *all->file);
+        all->file[all->n++] = found[k];
+    }
+    return n < 0 ? io_error(a, options->output ? options->output : ".") : EXIT_OK;
+}
+
 /* The files of all products that stayed behind. */
 static enum exit_status find_leftovers(struct arena *a, const struct options *options,
                                        const struct product *product, struct leftovers *all)
@@ -337,7 +333,7 @@ static enum exit_status find_leftovers(struct arena *a, const struct options *op
             all->file[all->n++] = found[k];
         }
     }
-    return EXIT_OK;
+    return find_old_runtime(a, options, product, all);
 }
 
 /* With --prune removes them, without says that they are there. */
@@ -508,7 +504,7 @@ static enum exit_status deliver(struct arena *a, const struct options *options, 
     for (int i = 0; i < options->specs; i++)
         for (int k = 0; k < product[i].files; k++) {
             file[files++] = product[i].output[k];
-            if (options->list)
+            if (options->list && !(options->list_runtime && k < product[i].own))
                 text_printf(&out, "%s\n", product[i].output[k].path);
         }
     put_reports(&out, options, product);
@@ -551,6 +547,8 @@ static enum exit_status run(struct arena *a, int argc, char *const *argv)
     }
     if (options.lint)
         return status;
+    if (!status && options.write && emit_has(options.emit, "runtime"))
+        add_runtime(a, &options, product);
     if (!status)
         status = check_collisions(a, &options, product);
     status = status ? status : deliver(a, &options, product);

@@ -16,12 +16,14 @@ const char options_help[] =
     "%_gpu\n"
     "  --backend=NAME    cuda (default) or c\n"
     "  --arch=NAME       the GPU to plan for, sm_80 to sm_120 (default sm_90); not with --backend=c\n"
-    "  --emit=LIST       of header, hpp, source, unity, selftest, torch, jax, tune, report (default: "
-    "header,source)\n"
+    "  --emit=LIST       of header, hpp, source, unity, plan, selftest, torch, jax, tune, runtime, device,\n"
+    "                    report (default: header,source)\n"
     "  --measured=FILE   show in the report what ran: FILE has the rows of a gpu-bench\n"
     "  --prune           remove files that were generated for a kernel that the spec no longer has\n"
     "  --check           write nothing; print a diff of every file that is missing, differs or is left over\n"
-    "  --list            write nothing; print the names of the files\n"
+    "  --list            write nothing; print the names of the files; --list=runtime: of those that "
+    "products\n"
+    "                    need of the runtime\n"
     "  --lint            write nothing; read the specs, and say what is wrong or in vain\n"
     "  -W NAME           warn of NAME, or of all; no-NAME: do not; error, error=NAME: as an error\n"
     "  --diagnostics=AS  messages as text (default) or json: for programs, an object a line\n"
@@ -51,6 +53,7 @@ enum option {
     OPTION_MEASURED,
     OPTION_PRUNE,
     OPTION_CHECK,
+    OPTION_LIST_RUNTIME,
     OPTION_LIST,
     OPTION_LINT,
     OPTION_WARNING,
@@ -82,6 +85,7 @@ static const struct {
     [OPTION_MEASURED] = {"--measured", true, false},
     [OPTION_PRUNE] = {"--prune", false, true},
     [OPTION_CHECK] = {"--check", false, true},
+    [OPTION_LIST_RUNTIME] = {"--list=runtime", false, true},
     [OPTION_LIST] = {"--list", false, true},
     [OPTION_LINT] = {"--lint", false, true},
     [OPTION_WARNING] = {"-W", true, true},
@@ -301,6 +305,9 @@ static bool read_value(struct arena *a, enum option option, const char *value, s
     case OPTION_CHECK:
         o->check = true;
         return true;
+    case OPTION_LIST_RUNTIME:
+        o->list = o->list_runtime = true;
+        return true;
     case OPTION_LIST:
         o->list = true;
         return true;
@@ -371,6 +378,7 @@ static bool check_together(struct options *o, struct text *error)
     bool to_stdout = o->output && !strcmp(o->output, "-");
     bool depend_to_stdout = o->depend_file && !strcmp(o->depend_file, "-");
     const char *wrong = emit_of_other_backend(error->arena, o);
+    const bool runtime = emit_has(o->emit, "runtime"), device = emit_has(o->emit, "device");
     int stdins = 0;
     for (int i = 0; i < o->specs; i++)
         stdins += !strcmp(o->spec[i], "-");
@@ -389,6 +397,11 @@ static bool check_together(struct options *o, struct text *error)
         wrong = "--color=always is for text, not for --diagnostics=json";
     else if (o->lint && (o->output || o->measured || o->check || o->list || o->print || o->depend))
         wrong = "--lint writes nothing: not with -o, --measured, --check, --list, --print or -MD";
+    else if (device && !runtime)
+        wrong = "--emit=device adds to the runtime's files: it needs --emit=runtime";
+    else if (runtime && (emit_has(o->emit, "torch") || emit_has(o->emit, "jax")))
+        wrong = "--emit=runtime is for programs in C, C++ and CUDA: packages of Python find the runtime by "
+                "CGTP_RUNTIME";
     else if (o->check && o->list)
         wrong = "--check and --list exclude each other";
     else if (o->check && to_stdout)
@@ -457,8 +470,10 @@ bool options_read(struct arena *a, int argc, char *const *argv, struct options *
         return true;
     if (!given[OPTION_ARCH])
         o->device = device_named(o->backend->device);
-    for (int i = 0; i < emitter_count && !given[OPTION_EMIT]; i++)
-        o->emit |= emitter_table[i].by_default ? 1u << i : 0;
+    if (!given[OPTION_EMIT])
+        o->emit = emit_default();
+    for (int i = 0; i < emitter_count && o->list_runtime; i++)
+        o->emit |= strcmp(emitter_table[i].word, "runtime") ? 0 : 1u << i;
     o->write = !o->print || o->output;
     messages_end(&o->messages);
     return check_together(o, error);

@@ -41,7 +41,8 @@ struct options {
     bool check;                    /* compare with what is there instead of writing */
     bool lint;                     /* read and judge the specs, nothing else */
     struct message_options messages;
-    bool list;               /* print the names of the files instead of writing them */
+    bool list;               /* print the names of the files instead of writing them; */
+    bool list_runtime;       /* of those of the runtime alone */
     bool depend;             /* -MD */
     const char *depend_file; /* -MF; NULL: FOLDER/NAME.spec.d for each spec */
     int depend_targets;      /* -MT */

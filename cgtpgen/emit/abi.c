@@ -254,14 +254,12 @@ static const char *rows_text(const struct plan *plan, enum slot s)
     return index == INDEX_ITEM && !spec_is_graph(plan->problem->spec) ? "items" : index_words[index].shape;
 }
 
-static void header_paths(struct text *out, const struct plan *plan)
+void emit_paths(struct text *out, const struct plan *plan, const char *start)
 {
     const struct problem *p = plan->problem;
-    text_printf(out, "/* Paths: number: x segment * y segment -> z segment, mode, coefficient; [place in a "
-                     "row of w], shape.\n *\n");
     for (int i = 0; i < p->paths; i++) {
         const struct path *q = &p->path[i];
-        text_printf(out, " *   ");
+        text_puts(out, start);
         source_path_line(out, plan, q);
         if (q->weight_numel) {
             int shape[3], rank = path_weight_shape(q, shape);
@@ -273,6 +271,13 @@ static void header_paths(struct text *out, const struct plan *plan)
         }
         text_printf(out, "\n");
     }
+}
+
+static void header_paths(struct text *out, const struct plan *plan)
+{
+    text_printf(out, "/* Paths: number: x segment * y segment -> z segment, mode, coefficient; [place in a "
+                     "row of w], shape.\n *\n");
+    emit_paths(out, plan, " *   ");
     text_printf(out, " */\n\n");
 }
 

@@ -46,6 +46,9 @@ bool emit_uses(const struct spec *, const struct kernel_form *, enum index_kind)
 /* The beginning of a launcher: checks of sizes and pointers, which declare `status`. */
 void emit_checks(struct text *, const struct plan *, const struct kernel_schedule *);
 
+/* A line for each path: what it connects, its coefficient, where its weights are. */
+void emit_paths(struct text *, const struct plan *, const char *start);
+
 /* NAME.h: the C interface and manual of the product; the same for every backend, but for comments on the
  * workspace. */
 void emit_header(struct text *, const struct schedules *, const struct memory *);

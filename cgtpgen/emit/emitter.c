@@ -3,6 +3,7 @@
 #include "emit/emit.h"
 #include "emit/jax.h"
 #include "emit/memory.h"
+#include "emit/plan_text.h"
 #include "emit/python.h"
 #include "emit/report.h"
 #include "emit/torch.h"
@@ -52,6 +53,12 @@ static void report(struct text *out, const struct emission *e, const struct kern
 {
     (void)kernel;
     emit_report(out, e);
+}
+
+static void plan_text(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
+{
+    (void)kernel;
+    emit_plan_text(out, e);
 }
 
 static void torch_operators(struct text *out, const struct emission *e, const struct kernel_schedule *kernel)
@@ -110,6 +117,7 @@ const struct emitter emitter_table[] = {
     {.word = "source", .by_default = true, .suffix = ".c", .emit = descriptor},
     {.word = "source", .by_default = true, .emit = kernel_source},
     {.word = "unity", .backend = "c", .suffix = ".unity.c", .emit = unity},
+    {.word = "plan", .suffix = ".plan.txt", .emit = plan_text},
     {.word = "selftest", .suffix = "_selftest.c", .emit = selftest},
     {.word = "torch", .suffix = "_torch.cpp", .emit = torch_operators},
     {.word = "torch", .suffix = ".py", .emit = torch_module},
@@ -122,6 +130,8 @@ const struct emitter emitter_table[] = {
     {.word = "tune", .backend = "cuda", .tunes = true, .suffix = ".tune.c", .emit = tune_program},
     {.word = "tune", .backend = "cuda", .tunes = true, .suffix = ".tune.mk", .emit = tune_makefile},
     {.word = "tune", .backend = "cuda", .tunes = true, .of_alternative = true, .emit = emit_tune_alternative},
+    {.word = "runtime", .of_call = true},
+    {.word = "device", .backend = "cuda", .of_call = true},
     {.word = "report", .reads_measured = true, .suffix = ".html", .emit = report},
 };
 const int emitter_count = sizeof emitter_table / sizeof *emitter_table;
@@ -153,12 +163,28 @@ int emit_names(struct arena *a, const struct backend *b, const struct plan *plan
     int n = 0;
     for (int i = 0; i < emitter_count; i++) {
         const struct emitter *e = &emitter_table[i];
-        for (int k = 0; k < (e->suffix ? 1 : plan->kernels) && !repeats(i, ~0u); k++)
+        for (int k = 0; k < (e->suffix ? 1 : plan->kernels) && !e->of_call && !repeats(i, ~0u); k++)
             for (int number = 1; number <= (e->of_alternative ? ALTERNATIVES_MOST : 1); number++)
                 list[n++] = file_name(a, e, b, plan, plan->kernel[k].form, number);
     }
     *names = list;
     return n;
+}
+
+unsigned emit_default(void)
+{
+    unsigned rows = 0;
+    for (int i = 0; i < emitter_count; i++)
+        rows |= emitter_table[i].by_default ? 1u << i : 0;
+    return rows;
+}
+
+bool emit_has(unsigned rows, const char *word)
+{
+    bool has = false;
+    for (int i = 0; i < emitter_count; i++)
+        has |= rows & 1u << i && !strcmp(emitter_table[i].word, word);
+    return has;
 }
 
 /* Files in memory. */
@@ -224,7 +250,7 @@ int emit_files(struct arena *a, const struct emission *from, unsigned rows, stru
         found[k] = alternatives_find(a, from->schedules, k);
     e.alternatives = tunes ? found : NULL;
     for (int i = 0; i < emitter_count; i++) {
-        if (!(rows & 1u << i) || repeats(i, rows))
+        if (!(rows & 1u << i) || emitter_table[i].of_call || repeats(i, rows))
             continue;
         if (emitter_table[i].of_alternative)
             add_alternatives(&all, &e, &emitter_table[i]);

@@ -34,6 +34,7 @@ struct emitter {
     bool of_folder;      /* its file is the same for all products of a folder, and called as the suffix */
     bool tunes;          /* knows what other plans there are of each kernel; */
     bool of_alternative; /* and has a file for each of them, NAME_kernel.tuneN with the backend's suffix */
+    bool of_call;        /* its files are those that all products of a call need (cli/vendor.h) */
     const char *suffix;  /* of its file, after the product's name; NULL: a file per kernel, NAME_kernel with
                             the backend's suffix */
     /* kernel: NULL in a file for all */
@@ -50,6 +51,10 @@ int emit_symbols(struct arena *, const struct plan *, const char ***symbols);
 /* The names, without a folder, of all files that the product can have with any --emit. Returns their number.
  */
 int emit_names(struct arena *, const struct backend *, const struct plan *, const char *const **names);
+
+/* The rows without --emit; is the word among those asked for? */
+unsigned emit_default(void);
+bool emit_has(unsigned rows, const char *word);
 
 /* Writes what is asked for, a set of bits 1 << row, to files in memory, in the table's order. Returns their
  * number. */

@@ -37,7 +37,7 @@ $(FUZZ_DIR)/reader: tests/fuzz/fuzz.c \
     $(call FUZZ_OBJECTS,$(foreach layer,util algebra spec problem form,cgtpgen/$(layer)/%))
 	$(Q)$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) -lyaml
 $(FUZZ_DIR)/all: tests/fuzz/fuzz.c tests/fuzz/mutate.c \
-    $(filter-out $(FUZZ_DIR)/obj/cli/%,$(call FUZZ_OBJECTS,%)) $(FUZZ_DIR)/obj/cli/print.o
+    $(filter-out $(FUZZ_DIR)/obj/cli/%,$(call FUZZ_OBJECTS,%)) $(FUZZ_DIR)/obj/cli/print.o $(BUILD)/obj/runtime_texts.o
 	$(Q)$(FUZZ_COMPILE) -DEMIT -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) -lyaml
 -include $(wildcard $(FUZZ_DIR)/*.d $(FUZZ_DIR)/obj/*/*.d $(FUZZ_DIR)/obj/*/*/*.d)
 

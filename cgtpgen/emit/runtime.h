@@ -1,0 +1,25 @@
+/* runtime.h - the runtime's files, which the generator carries: those that products need beside them.
+ *
+ * The texts are made of runtime/ when the generator is built (Makefile), so that they are of one version.
+ */
+#ifndef CGTPGEN_RUNTIME_H
+#define CGTPGEN_RUNTIME_H
+
+#include "emit/emitter.h"
+
+struct runtime_text {
+    const char *name;
+    const char *const *line; /* with their ends; at last NULL */
+};
+
+extern const struct runtime_text runtime_texts[]; /* at last one without a name */
+
+/* Is it a file of the runtime's, by its name and what it says of itself? */
+bool runtime_is(struct arena *, const char *name, const char *text);
+
+/* What these files include, and what that includes; the sources that they are linked with; the licence.
+ * device: what prepares graphs on a GPU, too. Returns the number, ordered by name. */
+int runtime_files(struct arena *, const struct output_file *, int files, bool device,
+                  struct output_file **needed);
+
+#endif
