@@ -86,6 +86,14 @@ static enum exit_status io_error(struct arena *a, const char *path)
     return EXIT_IO;
 }
 
+static enum exit_status write_error(struct arena *a, const char *path)
+{
+    const int reason = errno;
+    path = arena_printf(a, "cannot write %s", path);
+    errno = reason;
+    return io_error(a, path);
+}
+
 static bool has(unsigned bits, int kind)
 {
     return bits & 1u << kind;
@@ -456,7 +464,7 @@ static enum exit_status write_files(struct arena *a, const struct options *optio
     if (to_stdout)
         files = 0;
     else if (options->output && !file_make_folder(a, options->output))
-        return io_error(a, options->output);
+        return write_error(a, options->output);
     if (options->depend) {
         int more = add_dependencies(a, options, product, &file[files]);
         if (options->depend_file && !strcmp(options->depend_file, "-"))
@@ -467,7 +475,7 @@ static enum exit_status write_files(struct arena *a, const struct options *optio
     if (!check_distinct(a, options, file, files))
         return EXIT_USAGE;
     const char *failed = file_replace(a, file, files);
-    enum exit_status status = failed ? io_error(a, failed) : EXIT_OK;
+    enum exit_status status = failed ? write_error(a, failed) : EXIT_OK;
     if (!status && !to_stdout && options->write)
         status = mind_leftovers(a, options, product);
     return status ? status : put_output(a, &out);

@@ -128,6 +128,21 @@ static void put_words(struct text *error, const char *word, const char *const *w
     text_put(error, "\n", 1);
 }
 
+/* What options that other programs have are here; NULL: nothing is known. */
+static const char *known_elsewhere(const char *name)
+{
+    static const struct {
+        const char *name, *here;
+    } elsewhere[] = {{"--output", "-o DIR says where files go"},
+                     {"--out", "-o DIR says where files go"},
+                     {"--verbose", "--print=plan and -d say more"},
+                     {"-v", "--print=plan and -d say more; -V is the version"}};
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++)
+        if (!strcmp(name, elsewhere[i].name))
+            return elsewhere[i].here;
+    return NULL;
+}
+
 static void unknown_option(struct arena *a, const char *s, struct text *error)
 {
     const char *words[OPTION_COUNT];
@@ -136,6 +151,10 @@ static void unknown_option(struct arena *a, const char *s, struct text *error)
     size_t n = strcspn(s, "=");
     const char *name = arena_string(a, s, n);
     text_printf(error, "cgtpgen: unknown option %s", name);
+    if (known_elsewhere(name)) {
+        text_printf(error, "; %s\n", known_elsewhere(name));
+        return;
+    }
     put_suggestion(error, name, words, OPTION_COUNT);
 }
 

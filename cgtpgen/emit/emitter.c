@@ -116,7 +116,7 @@ const struct emitter emitter_table[] = {
     {.word = "hpp", .suffix = ".hpp", .emit = cpp_header},
     {.word = "source", .by_default = true, .suffix = ".c", .emit = descriptor},
     {.word = "source", .by_default = true, .emit = kernel_source},
-    {.word = "unity", .backend = "c", .suffix = ".unity.c", .emit = unity},
+    {.word = "unity", .of_backend = true, .suffix = ".unity", .emit = unity},
     {.word = "plan", .suffix = ".plan.txt", .emit = plan_text},
     {.word = "selftest", .suffix = "_selftest.c", .emit = selftest},
     {.word = "torch", .suffix = "_torch.cpp", .emit = torch_operators},
@@ -142,7 +142,7 @@ static const char *file_name(struct arena *a, const struct emitter *e, const str
 {
     const char *name = plan->problem->spec->name;
     return e->of_folder        ? e->suffix
-           : e->suffix         ? arena_printf(a, "%s%s", name, e->suffix)
+           : e->suffix         ? arena_printf(a, "%s%s%s", name, e->suffix, e->of_backend ? b->suffix : "")
            : e->of_alternative ? emit_tune_file(a, b, plan, f, number)
                                : arena_printf(a, "%s_%s%s", name, f->name, b->suffix);
 }

@@ -34,6 +34,7 @@ struct emitter {
     bool of_folder;      /* its file is the same for all products of a folder, and called as the suffix */
     bool tunes;          /* knows what other plans there are of each kernel; */
     bool of_alternative; /* and has a file for each of them, NAME_kernel.tuneN with the backend's suffix */
+    bool of_backend;     /* behind the suffix there is the backend's */
     bool of_call;        /* its files are those that all products of a call need (cli/vendor.h) */
     const char *suffix;  /* of its file, after the product's name; NULL: a file per kernel, NAME_kernel with
                             the backend's suffix */

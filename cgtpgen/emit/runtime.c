@@ -62,6 +62,7 @@ int runtime_files(struct arena *a, const struct output_file *file, int files, bo
     static const struct {
         const char *end, *source;
     } linked[] = {{".c", "cgtp.c"},
+                  {".cu", "cgtp.c"},
                   {"_selftest.c", "cgtp_selftest.c"},
                   {".tune.c", "cgtp_tune.c"},
                   {".tune.c", "cgtp_tune.cu"}};

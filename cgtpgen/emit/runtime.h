@@ -18,7 +18,7 @@ extern const struct runtime_text runtime_texts[]; /* at last one without a name 
 bool runtime_is(struct arena *, const char *name, const char *text);
 
 /* What these files include, and what that includes; the sources that they are linked with; the licence.
- * device: what prepares graphs on a GPU, too. Returns the number, ordered by name. */
+ * device: what prepares graphs on a GPU, too. Returns the number. */
 int runtime_files(struct arena *, const struct output_file *, int files, bool device,
                   struct output_file **needed);
 

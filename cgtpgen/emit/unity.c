@@ -1,6 +1,6 @@
-/* unity.c - NAME.unity.c: all sources of a product in C as one, which includes them.
+/* unity.c - all sources of a product as one: NAME.unity.c includes them, NAME.unity.cu has them all in it.
  *
- * In it what a file has for itself gets the file's name behind its own, by macros (runtime/cgtp_unity.h), so
+ * In C what a file has for itself gets the file's name behind its own, by macros (runtime/cgtp_unity.h), so
  * that any number of products fit into one translation unit. The files themselves stay as they are.
  */
 #include "emit/emit.h"
@@ -77,7 +77,7 @@ static void define(struct text *out, const struct names *all, int from)
     text_printf(out, "\n");
 }
 
-void emit_unity(struct text *out, const struct emission *e)
+static void unity_c(struct text *out, const struct emission *e)
 {
     const struct backend *b = e->backend;
     const struct schedules *all = e->schedules;
@@ -105,4 +105,72 @@ void emit_unity(struct text *out, const struct emission *e)
     }
     for (int i = 0; i < names.n; i++)
         text_printf(out, "#undef %s\n", names.name[i]);
+}
+
+/* ---- CUDA ---- */
+
+/* Copies the text from the end of its banner on but for what stands at the top of the unit: includes, each
+ * once, and the type `real`. */
+static void put_inside(struct text *out, const char *text, struct text *top)
+{
+    const char *s = strstr(text, "*/\n");
+    for (size_t n; *s; s += n) {
+        n = strcspn(s, "\n");
+        n += s[n] == '\n';
+        const char *line = arena_string(out->arena, s, n);
+        if (s[0] == '*')
+            continue;
+        if (strncmp(line, "#include ", strlen("#include ")) && strncmp(line, "typedef ", strlen("typedef ")))
+            text_puts(out, line);
+        else if (!strstr(text_string(top), line))
+            text_puts(top, line);
+    }
+}
+
+/* The descriptor: in the namespace all but the product itself, which names two tables of it. */
+static void put_descriptor(struct text *out, const char *text, const char *scope, struct text *top)
+{
+    static const char before[] = "const cgtp_product ";
+    struct text body = {.arena = out->arena};
+    put_inside(&body, text, top);
+    const char *s = strstr(text_string(&body), before);
+    text_printf(out, "namespace %s\n{\n", scope);
+    text_put(out, text_string(&body), (size_t)(s - text_string(&body)));
+    text_printf(out, "} // namespace %s\n\n", scope);
+    for (const char *next; (next = strstr(s, "_table")); s = next) {
+        const char *word = next;
+        while (in_word(word[-1]))
+            word--;
+        text_put(out, s, (size_t)(word - s));
+        next += strlen("_table");
+        text_printf(out, "%s::%.*s", scope, (int)(next - word), word);
+    }
+    text_puts(out, s);
+}
+
+static void unity_cuda(struct text *out, const struct emission *e)
+{
+    struct arena *a = out->arena;
+    const char *name = e->schedules->plan->problem->spec->name;
+    struct text top = {.arena = a}, units = {.arena = a}, descriptor = {.arena = a};
+    emit_descriptor(&descriptor, e->schedules, e->memory, e->backend->name);
+    for (int k = 0; k < e->schedules->plan->kernels; k++) {
+        struct text kernel = {.arena = a};
+        const char *scope =
+            arena_printf(a, "cgtp_unity_%s_%s", name, e->schedules->plan->kernel[k].form->name);
+        e->backend->kernel(&kernel, e->schedules, &e->schedules->kernel[k]);
+        text_printf(&units, "\nnamespace %s\n{\n", scope);
+        put_inside(&units, text_string(&kernel), &top);
+        text_printf(&units, "} // namespace %s\n", scope);
+    }
+    text_puts(&units, "\n");
+    put_descriptor(&units, text_string(&descriptor), arena_printf(a, "cgtp_unity_%s", name), &top);
+    emit_banner(out, e->schedules->plan, "descriptor and all kernels as one source, CUDA");
+    text_puts(out, text_string(&top));
+    text_puts(out, text_string(&units));
+}
+
+void emit_unity(struct text *out, const struct emission *e)
+{
+    (e->backend == &backend_cuda ? unity_cuda : unity_c)(out, e);
 }

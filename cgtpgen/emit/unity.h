@@ -4,7 +4,8 @@
 
 #include "emit/emitter.h"
 
-/* NAME.unity.c: a source that includes all others, for the C backend. */
+/* In C a source that includes all others; in CUDA one that has all of them in it, of one precision with all
+ * others of its translation unit. */
 void emit_unity(struct text *, const struct emission *);
 
 #endif
