@@ -379,7 +379,7 @@ def test_warnings(folder):
     result = run('--lint', other, other, folder=folder)
     ok((result.status, result.out, result.err) == (0, '', ''), '--lint judges each spec by itself', result)
     equal(sorted(os.listdir(folder)), before, '--lint writes nothing')
-    manual = set(re.findall(r'(?:no-paths|dead-\w+|large-code|(?<=and\n\.Cm )memory)', MANUAL))
+    manual = set(re.findall(r'(?:no-paths|dead-\w+|filter-multiplicity|large-code|(?<=and\n\.Cm )memory)', MANUAL))
     told_of = run('-Wx', a).err
     ok(all(name in told_of for name in manual) and sum('-' in name for name in manual) == told_of.count('-') - 1 and 'memory' in manual,
        'the manual names the warnings that there are', manual, told_of)

@@ -34,7 +34,7 @@ def completed(*words, folder):
 HELP = output(GENERATOR, '--help')
 OPTIONS = set(re.findall(r'(?:^  |, )(--?[A-Za-z]+=?)', HELP, re.M))
 WORDS = {option: set(re.findall(r'\w+', words)) for option, words in
-         re.findall(r'^  (--\w+)=LIST +of ((?:[\w, ]|,\n +)+)', HELP, re.M)}
+         re.findall(r'^  (--\w+)=LIST +of ((?:,\n +|[\w, ])+)', HELP, re.M)}
 WORDS['--backend'] = set(re.search(r'^  --backend=NAME +(\w+) \(default\) or (\w+)', HELP, re.M).groups())
 ARCHS = set(re.findall(r'\b(sm_\d+)\b', re.search(r'^\.It Fl Fl arch .*?^\.It', read('docs/cgtpgen.1'),
                                                   re.M | re.S).group())) | {'c'}

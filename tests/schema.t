@@ -46,7 +46,7 @@ UNSEEN = {
         problem_coefficient_range problem_l_of_product problem_row_too_long problem_too_many_instructions
         problem_weights_too_many''',
     'what is made of it: these are warnings': '''
-        dead_filter dead_input dead_input_elementwise dead_input_list dead_many dead_no_paths dead_no_paths_filter
+        dead_filter dead_input dead_input_elementwise dead_input_list dead_many dead_no_paths dead_no_paths_filter filter_multiplicity
         dead_no_paths_list dead_output dead_output_mixed large_code''',
 }
 

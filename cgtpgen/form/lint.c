@@ -1,6 +1,7 @@
 /* lint.c - see lint.h: irreps, arguments and outputs that no path or term takes part in. */
 #include "form/lint.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { TYPES = 2 * (L_MAX + 1) };
@@ -110,6 +111,29 @@ static void check_segments_of_z(struct linter *l)
                         segment_text(l->arena, spec->z.segment[i].mul, spec->z.segment[i].ir), i);
 }
 
+/* Segments of a filter whose multiplicity means nothing, and is that of no segment of x: written for another.
+ */
+static void check_multiplicities(struct linter *l)
+{
+    const struct spec *spec = l->problem->spec;
+    for (int i = 0; i < spec->z.n; i++) {
+        const struct segment *s = &spec->z.segment[i];
+        bool known = s->mul == 1;
+        int nearest = 0;
+        for (int k = 0; k < spec->x.n; k++) {
+            known |= spec->x.segment[k].mul == s->mul;
+            if (!k || abs(spec->x.segment[k].mul - s->mul) < abs(nearest - s->mul))
+                nearest = spec->x.segment[k].mul;
+        }
+        if (known || !spec->x.n)
+            continue;
+        diag_report(l->diag, DIAG_FILTER_MULTIPLICITY, place_of(l, SLOT_G, i),
+                    "z is a filter: of %s it takes %s alone, and no segment of x has %d channels",
+                    segment_text(l->arena, s->mul, s->ir), irrep_text(l->arena, s->ir), s->mul);
+        diag_suggest(l->diag, segment_text(l->arena, nearest, s->ir));
+    }
+}
+
 /* Irreps that a filter lets pass and that are not there. */
 static void check_filter(struct linter *l)
 {
@@ -175,6 +199,8 @@ void lint(const struct problem *problem, const struct form *form, struct diag *d
     bool filter = spec->sugar != SUGAR_NONE && spec->sugar != SUGAR_FULLY_CONNECTED;
     if (filter)
         check_filter(&l);
+    if (filter && spec->sugar != SUGAR_FULL) /* whose products have channels of their own */
+        check_multiplicities(&l);
     if (!l.weighted && !l.unweighted) { /* segments and outputs follow from it */
         diag_report(diag, DIAG_NO_PATHS, spec->instructions_pos,
                     "no path contributes to this product: all its outputs are zero");

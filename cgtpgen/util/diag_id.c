@@ -51,6 +51,7 @@ const struct diag_row diag_table[DIAG_COUNT] = {
     [DIAG_NO_PATHS] = {"no-paths", SEVERITY_WARNING},
     [DIAG_DEAD_INPUT] = {"dead-input", SEVERITY_WARNING},
     [DIAG_DEAD_FILTER] = {"dead-filter", SEVERITY_WARNING},
+    [DIAG_FILTER_MULTIPLICITY] = {"filter-multiplicity", SEVERITY_WARNING},
     [DIAG_DEAD_OUTPUT] = {"dead-output", SEVERITY_WARNING},
     [DIAG_DEAD_ARGUMENT] = {"dead-argument", SEVERITY_WARNING},
     [DIAG_DEAD_INDEX] = {"dead-index", SEVERITY_WARNING},
