@@ -260,7 +260,7 @@ template <typename S> CGTP_BOTH constexpr int64_t cgtp_usual_distance(int togeth
 
 /* How an item's lanes share the channel block's weights: chunks of `wide` elements, of which a path has so many; of how
  * many paths in a copy, whose weights are mostly so far apart. */
-template <typename S, typename T> struct cgtp_weights {
+template <typename S, typename T> struct cgtp_weight_lanes {
     static constexpr int paths = (int)(sizeof S::offset / sizeof *S::offset);
     static constexpr int wide = S::aligned < cgtp_wide<T>() ? S::aligned : cgtp_wide<T>();
     static constexpr int chunks = (S::blocks == 1 ? S::mul : cgtp_width<S>()) / wide;
@@ -288,7 +288,7 @@ template <typename S, typename T> struct cgtp_weights {
 template <typename S, bool kept, typename T>
 CGTP_DEVICE const T *cgtp_lanes_weights(const T *rows, int64_t first, int64_t stride, int channel_block, int lane)
 {
-    const T *const at = rows + first * stride + cgtp_weights<S, T>::begin(channel_block, lane);
+    const T *const at = rows + first * stride + cgtp_weight_lanes<S, T>::begin(channel_block, lane);
     if constexpr (kept)
         return cgtp_opaque_global(at);
     else
@@ -300,7 +300,7 @@ CGTP_DEVICE const T *cgtp_lanes_weights(const T *rows, int64_t first, int64_t st
 template <typename S, typename T>
 CGTP_DEVICE void cgtp_copy_lanes_weights(T *slices, const T *from, int channel_block, int lane, cgtp_policy policy)
 {
-    using W = cgtp_weights<S, T>;
+    using W = cgtp_weight_lanes<S, T>;
     constexpr int n = W::paths, slice = CGTP_LANES * S::channels, wide = W::wide, chunks = W::chunks;
     constexpr int together = W::together, threads = S::lanes;
     constexpr int64_t distance = W::distance;
@@ -332,7 +332,7 @@ CGTP_DEVICE void cgtp_copy_lanes_weights(T *slices, const T *from, int channel_b
 template <typename S, typename T>
 CGTP_DEVICE void cgtp_copy_weights(T *slices, const T *row, int channel_block, int lane, cgtp_policy policy)
 {
-    cgtp_copy_lanes_weights<S>(slices, row + cgtp_weights<S, T>::begin(channel_block, lane), channel_block, lane, policy);
+    cgtp_copy_lanes_weights<S>(slices, row + cgtp_weight_lanes<S, T>::begin(channel_block, lane), channel_block, lane, policy);
 }
 
 /* A number of each of the items side by side, by its first lane, into a field of a stage that is moved on by the lane's
