@@ -16,6 +16,7 @@ from tap import done, equal, ok, skip  # noqa: E402
 NVCC = os.environ.get('NVCC') or shutil.which('nvcc') or '/usr/local/cuda/bin/nvcc'
 GENERATES = r'Generating layer'
 SHOWN = {words: text for words, text, _ in blocks(read('docs/building.md'))}
+VENDORED = {words: text for words, text, _ in blocks(read('docs/vendoring.md'))}
 BUILT = ['cgtp.c.o', 'layer.c.o', 'layer_forward.c.o', 'program.c.o']
 
 
@@ -104,6 +105,21 @@ def test_meson(root):
         life_of_a_build('Meson, Ninja', folder, ['ninja', '-C', 'out'])
 
 
+def test_vendored(root, name, file, configure):
+    """What is committed, as docs/vendoring.md shows, built without cgtpgen."""
+    folder = project(f'{root}/vendored, {name}', {file: VENDORED[name], 'layer.yaml': VENDORED['yaml file=layer.yaml'],
+                                                 'program.c': VENDORED['c file=program.c']})
+    made = run('cgtpgen', '--backend=c', '--emit=header,source,plan,runtime', '-o', 'kernels', 'layer.yaml', folder=folder)
+    ok(made.returncode == 0, f'vendored, {name}: written', made.stdout)
+    kept = dict(ENVIRONMENT)
+    ENVIRONMENT.update(PKG_CONFIG_PATH='', CMAKE_PREFIX_PATH='')
+    results = [run(*command, folder=folder) for command in (configure, ('ninja', '-C', 'out'))]
+    ENVIRONMENT.update(kept)
+    ok(not any(result.returncode for result in results), f'vendored, {name}: builds', *(r.stdout for r in results))
+    equal(run(f'{folder}/out/program').stdout, 'layer: workspace of backward: 512 bytes per sender\n',
+          f'vendored, {name}: runs')
+
+
 with tempfile.TemporaryDirectory() as ROOT:
     install(ROOT)
     ENVIRONMENT['CMAKE_PREFIX_PATH'] = f'{ROOT}/usr'
@@ -114,8 +130,10 @@ with tempfile.TemporaryDirectory() as ROOT:
             skip(f'CMake, {GENERATOR}', 'it is not there')
     if shutil.which('cmake') and shutil.which('ninja'):
         test_cmake_options(ROOT)
+        test_vendored(ROOT, 'cmake', 'CMakeLists.txt', ('cmake', '-G', 'Ninja', '-S', '.', '-B', 'out'))
     if shutil.which('meson') and shutil.which('pkg-config'):
         test_meson(ROOT)
+        test_vendored(ROOT, 'meson', 'meson.build', ('meson', 'setup', 'out'))
     else:
         skip('Meson', 'it is not there')
 done()

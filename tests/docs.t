@@ -64,6 +64,8 @@ UNRUN = {
     ('docs/simulation.md', 'cd examples/lammps'): 'tests/simulation.t builds and runs it where LAMMPS is',
     ('docs/spec.md', 'Q(x, y, w, g) = '): 'a formula',
     ('docs/spec.md', '# yaml-language-server'): 'a comment for editors',
+    ('docs/vendoring.md', 'cmake_minimum_required'): 'tests/build_systems.t builds with it',
+    ('docs/vendoring.md', 'project('): 'tests/build_systems.t builds with it',
     ('docs/verification.md', '|error| <= '): 'a formula',
     ('docs/verification.md', 'make gpu-'): 'needs minutes on a GPU',
 }
