@@ -1,6 +1,8 @@
 # make                  build/cgtpgen
 # make test             every test but the long ones; ends with prove's summary
 # make test T=tune      one test, or several: T='unit_spec tests/cli.t'
+# make check            the quick ones: a minute of one core
+# make help             this
 # make test-all         the long ones too (TEST_ALL=1 in the environment of every test)
 # make test-torch       --emit=torch, with PyTorch: TORCH_PYTHON is a python that has it (default: build/torch/venv's,
 #                       which make torch-venv installs, some 3 GB; or PYTHON); make gpu-torch on a GPU
@@ -21,7 +23,7 @@
 # make deb              the same as a Debian package
 # make clean
 #
-# V=1 shows the commands; CC=clang, CFLAGS=-O3 and so on as usual. SANITIZE=1 builds with ASan and UBSan in
+# DEBUG=1 compiles for debuggers (-Og -g). V=1 shows the commands; CC=clang, CFLAGS=-O3 and so on as usual. SANITIZE=1 builds with ASan and UBSan in
 # build/san.
 #
 # Tests: tests/unit_NAME.c becomes $(BUILD)/tests/unit_NAME, linked with the whole generator but main.o and with
@@ -39,7 +41,7 @@ Q := $(if $(V),,@)
 ifneq ($(filter default undefined,$(origin CC)),)
 CC := gcc
 endif
-CFLAGS ?= -O2
+CFLAGS ?= $(if $(DEBUG),-Og -g,-O2)
 PYTHON ?= python3
 PREFIX ?= /usr/local
 PROVE_JOBS ?= 2
@@ -70,9 +72,13 @@ TESTS := $(foreach name,$(NAMED),$(or $(filter $(BUILD)/tests/$(name) tests/$(na
     $(error no test is named $(name))))
 endif
 
-.PHONY: all test test-all test-torch gpu-torch torch-venv test-jax gpu-jax jax-venv demo bench bench-precisions bench-stability bench-generation generated check-generated \
+.PHONY: all help check test test-all test-torch gpu-torch torch-venv test-jax gpu-jax jax-venv demo bench bench-precisions bench-stability bench-generation generated check-generated \
     install uninstall static dist deb clean FORCE
 all: $(BUILD)/cgtpgen
+	@echo '$< is built. $(if $(MAKECMDGOALS),,make help lists what else there is to make.)'
+
+help:
+	@sed -n '/^#/!q; s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
 
 -include tests/rules.mk
 -include tests/fuzz/fuzz.mk
@@ -195,7 +201,13 @@ test:
 	$(Q)chmod +x $(BUILD)/bin/python3.new && mv $(BUILD)/bin/python3.new $(BUILD)/bin/python3
 	$(Q)PATH="$(abspath $(BUILD))/bin:$$PATH" \
 	    CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' CC='$(CC)' CFLAGS='$(CFLAGS)' PYTHON='$(PYTHON)' \
-	    TEST_ALL='$(TEST_ALL)' prove -e '' -j$(PROVE_JOBS) $(TESTS)
+	    TEST_ALL='$(TEST_ALL)' prove -e '' -j$(PROVE_JOBS) $(TESTS) 2> $(BUILD)/test.log || \
+	    { cat $(BUILD)/test.log >&2; exit 1; }
+
+# Those that take a second or so each, of which all together take a minute.
+CHECKED := cli bad diagnostics completion house schema sugar counts color tune vendoring docs_tables specs
+check:
+	$(Q)$(MAKE) test T='$(UNITS) $(CHECKED)'
 
 test-all:
 	$(Q)$(MAKE) test TEST_ALL=1

@@ -237,7 +237,7 @@ def tools():
 with tempfile.TemporaryDirectory() as ROOT:
     result, _ = install(ROOT)
     ok(result.returncode == 0, 'make install', result.stdout)
-    os.symlink('usr', f'{ROOT}/cgtpgen')  # where the tutorial installs it
+    os.symlink('usr', f'{ROOT}/.local')  # where the tutorial installs it
     ENVIRONMENT |= {'HOME': ROOT, 'LC_ALL': 'C'}
     tools()
     PRODUCTS = f'{ROOT}/products'

@@ -26,7 +26,7 @@ static void rows(void **state)
     for (int i = 0; i < DIAG_COUNT; i++) {
         assert_non_null(diag_table[i].name);
         assert_int_equal(diag_table[i].name[strspn(diag_table[i].name, "abcdefghijklmnopqrstuvwxyz-")], 0);
-        assert_int_not_equal(diag_table[i].severity, SEVERITY_IGNORED);
+        assert_int_equal(diag_table[i].severity == SEVERITY_IGNORED, i == DIAG_MEMORY); /* it is asked for */
         for (int k = 0; k < i; k++)
             assert_string_not_equal(diag_table[i].name, diag_table[k].name);
     }

@@ -112,9 +112,9 @@ def kept(root):
           '--emit=runtime alone: what the product needs, without the product')
     ok('cgtp_selftest.c' in run(GENERATOR, '--emit=header,source,selftest,runtime', '--list', 'one.yaml', folder=folder).stdout,
        'a self-test: what it is linked with')
-    ok('cgtp_graph.cu' in run(GENERATOR, '--emit=header,source,runtime,device', '--list', 'one.yaml', folder=folder).stdout,
-       '--emit=runtime,device: what prepares graphs on a GPU')
-    for words, message in (('device', 'it needs --emit=runtime'), ('torch,runtime', 'by CGTP_RUNTIME')):
+    ok('cgtp_graph.cu' in run(GENERATOR, '--emit=header,source,device', '--list', 'one.yaml', folder=folder).stdout,
+       '--emit=device: what prepares graphs on a GPU')
+    for words, message in (('torch,runtime', 'by CGTP_RUNTIME'), ('jax,device', 'by CGTP_RUNTIME')):
         result = run(GENERATOR, f'--emit={words}', 'one.yaml', folder=folder)
         ok(result.returncode == 2 and message in result.stdout, f'--emit={words}: {message}', result.stdout)
 

@@ -397,7 +397,7 @@ static bool check_together(struct options *o, struct text *error)
     bool to_stdout = o->output && !strcmp(o->output, "-");
     bool depend_to_stdout = o->depend_file && !strcmp(o->depend_file, "-");
     const char *wrong = emit_of_other_backend(error->arena, o);
-    const bool runtime = emit_has(o->emit, "runtime"), device = emit_has(o->emit, "device");
+    const bool runtime = emit_has(o->emit, "runtime");
     int stdins = 0;
     for (int i = 0; i < o->specs; i++)
         stdins += !strcmp(o->spec[i], "-");
@@ -416,8 +416,6 @@ static bool check_together(struct options *o, struct text *error)
         wrong = "--color=always is for text, not for --diagnostics=json";
     else if (o->lint && (o->output || o->measured || o->check || o->list || o->print || o->depend))
         wrong = "--lint writes nothing: not with -o, --measured, --check, --list, --print or -MD";
-    else if (device && !runtime)
-        wrong = "--emit=device adds to the runtime's files: it needs --emit=runtime";
     else if (runtime && (emit_has(o->emit, "torch") || emit_has(o->emit, "jax")))
         wrong = "--emit=runtime is for programs in C, C++ and CUDA: packages of Python find the runtime by "
                 "CGTP_RUNTIME";
@@ -491,7 +489,8 @@ bool options_read(struct arena *a, int argc, char *const *argv, struct options *
         o->device = device_named(o->backend->device);
     if (!given[OPTION_EMIT])
         o->emit = emit_default();
-    for (int i = 0; i < emitter_count && o->list_runtime; i++)
+    const bool runtime = o->list_runtime || emit_has(o->emit, "device"); /* which are among these */
+    for (int i = 0; i < emitter_count && runtime; i++)
         o->emit |= strcmp(emitter_table[i].word, "runtime") ? 0 : 1u << i;
     o->write = !o->print || o->output;
     messages_end(&o->messages);
