@@ -18,6 +18,7 @@ def run(*command):
 
 def build(folder, compiler, flags, *more):
     program, stamp = f'{folder}/cgtpgen', f'{folder}/flags'
+    more = [*more, f'{BUILD}/runtime_texts.c']  # which make makes
     inputs = [path for path in glob.glob('cgtpgen/**', recursive=True) if os.path.isfile(path)] + [*more, __file__]
     newest = max(os.stat(path).st_mtime_ns for path in inputs)
     wanted = ' '.join([compiler, *STANDARD, *flags, *sorted(inputs)])
