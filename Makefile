@@ -82,10 +82,13 @@ all: $(BUILD)/cgtpgen
 # Rewritten only when the compiler or its flags change, so that what depends on it is built again then.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(COMPILE) $(LDFLAGS)' | cmp -s - $@ || { \
+	@if ! echo '$(COMPILE) $(LDFLAGS)' | cmp -s - $@; then \
+	    echo | $(CC) $(CPPFLAGS) $(CFLAGS) -E - > /dev/null || \
+	    { echo 'The compiler does not work: look at CC, CPPFLAGS and CFLAGS.' >&2; exit 1; }; \
 	    echo '#include <yaml.h>' | $(CC) $(CPPFLAGS) $(CFLAGS) -E - > /dev/null 2>&1 || \
-	    { echo "There is no <yaml.h>: install libyaml's development files (on Debian, libyaml-dev)." >&2; exit 1; } && \
-	    echo '$(COMPILE) $(LDFLAGS)' > $@; }
+	    { echo "There is no <yaml.h>: install libyaml's development files (on Debian, libyaml-dev)." >&2; exit 1; }; \
+	    echo '$(COMPILE) $(LDFLAGS)' > $@; \
+	fi
 
 $(BUILD)/obj/%.o: cgtpgen/%.c $(BUILD)/flags
 	@mkdir -p $(@D)

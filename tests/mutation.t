@@ -67,7 +67,7 @@ def build():
     made = run(["make", "-s", "-f", "tests/products.mk", "DIR=%s" % FOLDER, "FLAGS=-O0",
                 "SPECS=%s" % " ".join(map(str, SPECS))])
     if made.returncode or run([FOLDER / "check", "sizes"]).returncode:
-        print("Bail out! the unspoilt products do not build or pass\n" + made.stdout.decode())
+        print("not ok 1 - the unspoilt products do not build or pass\n" + made.stdout.decode())
         sys.exit(1)
 
 

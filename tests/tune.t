@@ -37,7 +37,7 @@ class Generated:
                 options.insert(1, f'--arch={arch}')
             run = subprocess.run(options, input=spec, capture_output=True, text=True)
             if run.returncode or run.stderr:
-                print(f'Bail out! {knobs}: {run.stderr}')
+                ok(False, f'{knobs}: is generated', run.stderr)
                 sys.exit(1)
             self.report = json.loads(run.stdout)
             self.schedules = [p for kernel in self.report['kernels'] for p in kernel['schedules']]
