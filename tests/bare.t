@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What tests do where something that a developer has is missing: an archive that was unpacked, without git and beside
-folders of one's own; a build that fails; no libyaml, or no compiler."""
+"""What tests do where something is not as a developer has it: an archive that was unpacked, in a folder whose name has a
+space, without git and beside folders of one's own; a build that fails; no libyaml, or no compiler."""
 import os
 import shutil
 import subprocess
@@ -33,8 +33,9 @@ def programs(folder, without):
 
 def test_house(root):
     """From an archive, with folders of one's own: with git, which then knows nothing of them, and without."""
-    archive = f'{root}/archive'
+    archive = f'{root}/an archive'
     os.mkdir(archive)
+    os.symlink(BUILD, f'{archive}/build')
     for name in TREE:
         os.symlink(os.path.abspath(name), f'{archive}/{name}')
     os.mkdir(f'{archive}/my layers')
@@ -43,6 +44,9 @@ def test_house(root):
         result = run(sys.executable, 'tests/house.t', folder=archive, PATH=path, BUILD=BUILD)
         ok(result.returncode == 0 and '\n1..' in result.stdout, f'an archive, {name}: the house is in order',
            *[line for line in result.stdout.splitlines() if not line.startswith('ok ')])
+    result = run(sys.executable, 'tests/examples.t', folder=archive, BUILD='build', CGTPGEN='build/cgtpgen')
+    ok(result.returncode == 0 and '\n1..' in result.stdout, 'a checkout in a folder whose name has a space: examples build',
+       *[line for line in result.stdout.splitlines() if not line.startswith('ok ')])
     os.remove(f'{archive}/LICENSE')
     result = run(sys.executable, 'tests/house.t', folder=archive, PATH=no_git, BUILD=BUILD)
     ok(result.returncode == 1 and "found:  ['LICENSE']" in result.stdout, 'what is missing is told', result.stdout[-2000:])

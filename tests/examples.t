@@ -9,12 +9,12 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
-from tap import done, equal, ok, skip  # noqa: E402
+from tap import done, equal, ok, plain, skip  # noqa: E402
 
 NVCC = os.environ.get('NVCC') or shutil.which('nvcc') or '/usr/local/cuda/bin/nvcc'
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith(('MAKE', 'MFLAGS'))}
-VARIABLES = [f"CGTPGEN={os.path.abspath(os.environ.get('CGTPGEN', 'build/cgtpgen'))}",
-             f"RUNTIME={os.path.abspath('runtime')}", f"CC={os.environ.get('CC', 'cc')}", f'NVCC={NVCC}',
+VARIABLES = [f"CGTPGEN={plain(os.environ.get('CGTPGEN', 'build/cgtpgen'))}",
+             f"RUNTIME={plain('runtime')}", f"CC={os.environ.get('CC', 'cc')}", f'NVCC={NVCC}',
              'CFLAGS=-O1 -Wall -Wextra -Werror']
 
 

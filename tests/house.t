@@ -75,7 +75,7 @@ def check_calls():
         return skip('uses', 'no nm')
     symbols = subprocess.run(['nm', '-A', *objects], stdout=subprocess.PIPE, text=True).stdout
     entries = [(os.path.relpath(path[:-2], folder), kind, symbol) for path, kind, symbol in
-               re.findall(r'^(\S+):\s*(?:[0-9a-f]+)? (\w) (\w+)$', symbols, re.M)]
+               re.findall(r'^(.*?\.o):\s*(?:[0-9a-f]+)? (\w) (\w+)$', symbols, re.M)]
     defined = {symbol: name for name, kind, symbol in entries if kind in 'TDBRVC'}
     arrows = {}
     for name, kind, symbol in entries:
