@@ -42,7 +42,7 @@ def generate(folder, backend, fault):
         for number in SIGNALS:  # which are ignored in what runs in the background
             signal.signal(number, signal.SIG_DFL)
     process = subprocess.run([GENERATOR, f'--backend={backend}', f'--emit={EVERYTHING[backend]}', '--print=json,plan',
-                              '-MD', '-Wno-all', '-o', f'{folder}/out', f'{folder}/a.yaml'],
+                              '-MD', '-Wno-all', '--force', '-o', f'{folder}/out', f'{folder}/a.yaml'],
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                              env={**os.environ, 'LD_PRELOAD': PRELOADED, 'FAULT': fault}, preexec_fn=prepare, pass_fds=(theirs, 3))
     os.close(theirs)

@@ -17,7 +17,7 @@ GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
 KERNELS = {'c': 'forward, backward, double_backward, triple_backward, jvp, backward_jvp, double_backward_jvp',
            'cuda': 'forward, backward'}
 ECHO = re.compile(r'\A/\*.*?\*/\n', re.S)  # the banner, which shows the spec
-DIGEST = re.compile(r'\(digest \w+\)|(?<=\.digest = ")\w+')
+DIGEST = re.compile(r'\(digest [^)]*\)|(?<=\.digest = ")\w+')
 
 
 def generated(spec, name, backend):

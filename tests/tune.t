@@ -58,7 +58,7 @@ class Generated:
 
     def code(self):
         """The text without what names the spec: the digest."""
-        return {kernel: re.sub(r'\(digest \w+\)', '', text) for kernel, text in self.text.items()}
+        return {kernel: re.sub(r'\(digest [^)]*\)', '', text) for kernel, text in self.text.items()}
 
 
 free = Generated()

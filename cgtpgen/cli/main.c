@@ -18,7 +18,9 @@
 #include "cli/depend.h"
 #include "cli/leftover.h"
 #include "cli/options.h"
+#include "cli/replace.h"
 #include "emit/emitter.h"
+#include "emit/seal.h"
 #include "util/file.h"
 #include "util/hash.h"
 #include "form/form.h"
@@ -31,6 +33,7 @@
 #include "cli/print.h"
 #include "util/version.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -93,19 +96,6 @@ static const char *join(struct arena *a, const char *folder, const char *name)
     return file_join(a, folder && strcmp(folder, "-") ? folder : NULL, name);
 }
 
-/* Sources that take a compiler long. */
-static void lint_code(const struct spec *spec, const struct output_file *file, int files, struct diag *diag)
-{
-    enum { LARGE = 2000000 }; /* bytes */
-    for (int i = 0; i < files; i++)
-        if (file[i].kernel >= 0 && file[i].size > LARGE) {
-            const struct spec_kernel *k = &spec->kernel[file[i].kernel];
-            diag_report(diag, DIAG_LARGE_CODE, k->pos,
-                        "the source of kernel %s has more than %d MB: compilers take about a minute for it",
-                        k->name, LARGE / 1000000);
-        }
-}
-
 /* The log's rows of a product. */
 static enum exit_status read_measured(struct arena *a, const struct options *options,
                                       const struct schedules *all, const struct measured **measured)
@@ -141,7 +131,7 @@ static enum exit_status emit(struct arena *a, const struct options *options, str
             (struct file_content){join(a, options->output, file[i].name), file[i].text, file[i].size};
     diag->messages = diag->errors = diag->warnings = 0; /* those until here are told */
     if (!options->list)
-        lint_code(product->schedules->plan->problem->spec, file, product->files, diag);
+        emit_lint(product->schedules->plan->problem->spec, file, product->files, diag);
     put_messages(diag, options);
     return diag->errors ? EXIT_SPEC : EXIT_OK;
 }
@@ -246,24 +236,26 @@ struct claims {
     struct claim {
         const char *message, *name;
         const struct product *by;
+        bool is_file; /* or the beginning of files' names: capitals do not make it another */
     } * claim;
 };
 
-static void add_claim(struct claims *all, const char *message, const char *name, const struct product *by)
+static void add_claim(struct claims *all, const char *message, const char *name, const struct product *by,
+                      bool is_file)
 {
     all->claim = arena_grow(all->arena, all->claim, all->n, &all->capacity, sizeof *all->claim);
-    all->claim[all->n++] = (struct claim){message, name, by};
+    all->claim[all->n++] = (struct claim){message, name, by, is_file};
 }
 
 static void add_claims_of(struct claims *all, const struct product *p)
 {
     const char **symbol;
     int symbols = emit_symbols(all->arena, p->schedules->plan, &symbol);
-    add_claim(all, "the name '%s' is that of %s too", p->schedules->plan->problem->spec->name, p);
+    add_claim(all, "the name '%s' is that of %s too", p->schedules->plan->problem->spec->name, p, true);
     for (int i = 0; i < symbols; i++)
-        add_claim(all, "it defines %s, and so does %s", symbol[i], p);
+        add_claim(all, "it defines %s, and so does %s", symbol[i], p, false);
     for (int i = 0; i < p->files; i++)
-        add_claim(all, "it generates %s, and so does %s", p->output[i].path, p);
+        add_claim(all, "it generates %s, and so does %s", p->output[i].path, p, true);
 }
 
 /* Two specs must not define the same symbol or generate the same file: a name can begin with another, a +
@@ -275,14 +267,23 @@ static enum exit_status check_collisions(struct arena *a, const struct options *
     for (int i = 0; i < options->specs; i++)
         add_claims_of(&all, &product[i]);
     const char **name = NEW_ARRAY(a, const char *, all.n);
-    for (int i = 0; i < all.n; i++) /* the same name in another role is no collision */
-        name[i] = arena_printf(a, "%s %s", all.claim[i].message, all.claim[i].name);
+    for (int i = 0; i < all.n; i++) { /* the same name in another role is no collision */
+        char *s = arena_printf(a, "%s %s", all.claim[i].message, all.claim[i].name);
+        name[i] = s;
+        for (s += all.claim[i].is_file ? strlen(all.claim[i].message) : strlen(s); *s; s++)
+            *s = (char)tolower((unsigned char)*s);
+    }
     int first, later = hash_repeated(a, name, all.n, &first);
     if (later < 0)
         return EXIT_OK;
-    const struct claim *c = &all.claim[later];
+    const struct claim *c = &all.claim[later], *other = &all.claim[first];
     struct diag diag = {.file = c->by->shown, .arena = a};
-    diag_report(&diag, DIAG_COLLISION, (struct pos){0}, c->message, c->name, all.claim[first].by->shown);
+    if (strcmp(c->name, other->name) != 0)
+        diag_report(&diag, DIAG_COLLISION, (struct pos){0},
+                    "%s differs from %s, of %s, by capitals only: some systems would have them as one file",
+                    c->name, other->name, other->by->shown);
+    else
+        diag_report(&diag, DIAG_COLLISION, (struct pos){0}, c->message, c->name, other->by->shown);
     put_messages(&diag, options);
     return EXIT_SPEC;
 }
@@ -312,20 +313,27 @@ static enum exit_status find_leftovers(struct arena *a, const struct options *op
     return EXIT_OK;
 }
 
-/* With --prune removes them, without says that they are there. */
+/* With --prune removes them, and says so, but for those that somebody edited; without says that they are
+ * there. */
 static enum exit_status mind_leftovers(struct arena *a, const struct options *options,
                                        const struct product *product)
 {
     struct leftovers all = {0};
     struct text notes = {.arena = a};
     enum exit_status status = find_leftovers(a, options, product, &all);
-    for (int i = 0; i < all.n && !status; i++)
-        if (!options->prune)
-            text_printf(&notes,
-                        "cgtpgen: %s is left over: today's spec does not make it; --prune removes it\n",
-                        all.file[i].path);
-        else if (remove(all.file[i].path))
-            status = io_error(a, all.file[i].path);
+    for (int i = 0; i < all.n && !status; i++) {
+        const struct file_content *file = &all.file[i];
+        const enum seal seal = seal_of(file->text, file->size);
+        const bool edited = seal != SEAL_WHOLE && !options->force;
+        if (options->prune && !edited && remove(file->path))
+            status = io_error(a, file->path);
+        else
+            text_printf(&notes, "cgtpgen: %s is left over: today's spec does not make it; %s\n", file->path,
+                        !options->prune ? "--prune removes it"
+                        : edited ? seal == SEAL_OLD ? "it stays, for it has no checksum, and may be edited"
+                                                    : "it stays, for it was edited since cgtpgen wrote it"
+                                 : "it is removed");
+    }
     put_error(&notes);
     return status;
 }
@@ -418,6 +426,25 @@ static bool check_distinct(struct arena *a, const struct options *options, const
     return !wrong.n;
 }
 
+/* Nothing is written over that others wrote; what somebody edited is named. */
+static enum exit_status check_replaced(struct arena *a, const struct options *options,
+                                       const struct file_content *file, int generated, int files)
+{
+    struct text refused = {.arena = a};
+    struct diag *edited = NEW_ARRAY(a, struct diag, generated + 1);
+    const char *failed;
+    bool wrong = false;
+    if (!replace_check(a, options, file, generated, files, edited, &refused, &failed))
+        return io_error(a, failed);
+    for (int i = 0; i < generated; i++)
+        if (edited[i].messages) {
+            put_messages(&edited[i], options);
+            wrong |= edited[i].errors;
+        }
+    put_error(&refused);
+    return refused.n ? EXIT_IO : wrong ? EXIT_SPEC : EXIT_OK;
+}
+
 /* Writes everything: generated files to the folder or to standard output, dependency files. */
 static enum exit_status write_files(struct arena *a, const struct options *options,
                                     const struct product *product, struct file_content *file, int files)
@@ -431,8 +458,7 @@ static enum exit_status write_files(struct arena *a, const struct options *optio
     }
     if (to_stdout)
         files = 0;
-    else if (options->output && !file_make_folder(a, options->output))
-        return io_error(a, options->output);
+    const int generated = files;
     if (options->depend) {
         int more = add_dependencies(a, options, product, &file[files]);
         if (options->depend_file && !strcmp(options->depend_file, "-"))
@@ -442,8 +468,13 @@ static enum exit_status write_files(struct arena *a, const struct options *optio
     }
     if (!check_distinct(a, options, file, files))
         return EXIT_USAGE;
+    enum exit_status status = check_replaced(a, options, file, generated, files);
+    if (status)
+        return status;
+    if (!to_stdout && options->output && !file_make_folder(a, options->output))
+        return io_error(a, options->output);
     const char *failed = file_replace(a, file, files);
-    enum exit_status status = failed ? io_error(a, failed) : EXIT_OK;
+    status = failed ? io_error(a, failed) : EXIT_OK;
     if (!status && !to_stdout && options->write)
         status = mind_leftovers(a, options, product);
     return status ? status : put_output(a, &out);

@@ -55,4 +55,5 @@ const struct diag_row diag_table[DIAG_COUNT] = {
     [DIAG_DEAD_ARGUMENT] = {"dead-argument", SEVERITY_WARNING},
     [DIAG_DEAD_INDEX] = {"dead-index", SEVERITY_WARNING},
     [DIAG_LARGE_CODE] = {"large-code", SEVERITY_WARNING},
+    [DIAG_EDITED_FILE] = {"edited-file", SEVERITY_WARNING},
 };

@@ -67,6 +67,7 @@ enum diag_id {
     DIAG_DEAD_INDEX,
     /* And what it costs. */
     DIAG_LARGE_CODE,
+    DIAG_EDITED_FILE,
     DIAG_COUNT
 };
 

@@ -112,6 +112,12 @@ int file_names(struct arena *a, const char *folder, const char ***names)
     return error ? -1 : n;
 }
 
+bool file_is_regular(const char *path)
+{
+    struct stat status;
+    return !stat(path, &status) && S_ISREG(status.st_mode);
+}
+
 bool file_is_plain(const char *path)
 {
     struct stat status;
