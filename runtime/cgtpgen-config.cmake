@@ -11,6 +11,9 @@
 # cuda, cgtp_graph.cu, whose CUDA language the project enables). NAME and OPTIONS are the generator's --name and
 # further options. It is a target as others: target_compile_options(layers PRIVATE -O3 -march=native).
 #
+# Sources of the runtime, and of products in C, are C: the package enables that language where the project has not, so
+# find_package stands outside of functions there.
+#
 # CGTPGEN_EXECUTABLE, in the cache, is the generator. CMake runs again when a spec changes, for that may change
 # which files there are; sources that come out as they were are not compiled again.
 
@@ -22,6 +25,11 @@ if(NOT CGTPGEN_EXECUTABLE)
     set(cgtpgen_FOUND FALSE)
     set(cgtpgen_NOT_FOUND_MESSAGE "there is no program cgtpgen; set CGTPGEN_EXECUTABLE")
 endif()
+get_property(_cgtpgen_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+if(NOT "C" IN_LIST _cgtpgen_languages)
+    enable_language(C)
+endif()
+unset(_cgtpgen_languages)
 set(CGTPGEN_RUNTIME "${CMAKE_CURRENT_LIST_DIR}" CACHE INTERNAL "the folder of the runtime's sources")
 
 # A library of one source of the runtime, once in a project.
