@@ -45,7 +45,8 @@
 enum {
     SPEC_LIMIT =
         (1 << 20) + 1, /* bytes read: one more than spec_read takes, so that it sees when there are more */
-    MEMORY_MOST = 900 << 20 /* bytes that a spec may take */
+    MEMORY_MOST = 900 << 20, /* bytes that a spec may take */
+    ENTRIES_MOST = 6000000   /* form_entries, for which it takes 600 MB */
 };
 
 /* A spec file and what became of it. */
@@ -166,6 +167,11 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
     }
     if (form)
         lint(problem, form, &diag);
+    const int64_t entries = form ? form_entries(problem, form) : 0;
+    if (entries > ENTRIES_MOST)
+        diag_report(&diag, DIAG_LIMIT, (struct pos){0},
+                    "its kernels have %lld terms of coefficients; at most %d can be coded in one spec",
+                    (long long)entries, ENTRIES_MOST);
     put_messages(&diag, options);
     if (diag.errors) /* warnings may be errors */
         form = NULL;
