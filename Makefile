@@ -17,7 +17,7 @@
 # make bench-stability  rounding errors of layers in float32 beside e3nn's, where PYTHON=... can import it
 # make bench-generation how long the generator takes for every layer of specs/
 # make generated        brings generated/ and docs/examples/report up to date; make check-generated shows what differs
-# make install          PREFIX=/usr/local DESTDIR=; make uninstall removes it
+# make install          PREFIX=/usr/local DESTDIR=; make uninstall removes what it wrote (a $ in a name is $$ for make)
 # make dist             a static generator and all that belongs to it, as an archive to unpack anywhere; make static
 #                       is the generator alone
 # make deb              the same as a Debian package
@@ -50,6 +50,23 @@ BUILD := $(if $(SANITIZE),build/san,build)
 ifdef SANITIZE
 SANITIZER := -g -fsanitize=address,undefined -fno-sanitize-recover=all
 endif
+# For the shell: as one word, whatever is in it.
+quoted = '$(subst ','\'',$(1))'
+
+# Make takes names apart at spaces, and shells at more: folders that stand in rules and commands have names without.
+# $(call PLAIN,VARIABLE..): an error where one has not.
+define PLAIN
+$(foreach v,$(1),$(if $(filter 1,$(words $($(v)))),,$(error $(v) is '$($(v))': make needs a name without spaces)))
+$(foreach v,$(1),$(if $(filter / ./ . .. ../ -% ~%,$($(v))),$(error $(v) is '$($(v))': it must be a folder of its own)))
+$(foreach v,$(1),$(foreach c,' " ; & | < > * ? % \ ` ! [ ] { } : $$,$(if $(findstring $(c),$($(v))),\
+    $(error $(v) is '$($(v))': make needs a name without $(c)))))
+endef
+# A $ that is no $$ begins the name of a variable, and a folder of that name is another one.
+DOLLAR := $$
+OPEN := (
+$(foreach v,PREFIX DESTDIR BUILD,$(if $(findstring $(DOLLAR),$(subst $(DOLLAR){,,$(subst $(DOLLAR)$(OPEN),,$(subst \
+    $(DOLLAR)$(DOLLAR),,$(value $(v)))))),$(error $(v) is '$(value $(v))': write $$$$ for a $$)))
+$(call PLAIN,BUILD)
 STANDARD := -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic
 COMPILE = $(CC) $(STANDARD) -Icgtpgen $(CFLAGS) $(CPPFLAGS) $(SANITIZER) -MMD -MP -MF $@.d -MT $@
 
@@ -84,14 +101,18 @@ help:
 -include tests/fuzz/fuzz.mk
 -include tests/gpu/gpu.mk
 -include tests/models/models.mk
+$(call PLAIN,COVERAGE FUZZ_DIR GPU_DIR MODELS)
 
 # Rewritten only when the compiler or its flags change, so that what depends on it is built again then.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(COMPILE) $(LDFLAGS)' | cmp -s - $@ || { \
+	@if ! echo $(call quoted,$(COMPILE) $(LDFLAGS)) | cmp -s - $@; then \
+	    echo | $(CC) $(CPPFLAGS) $(CFLAGS) -E - > /dev/null || \
+	    { echo 'The compiler does not work: look at CC, CPPFLAGS and CFLAGS.' >&2; exit 1; }; \
 	    echo '#include <yaml.h>' | $(CC) $(CPPFLAGS) $(CFLAGS) -E - > /dev/null 2>&1 || \
-	    { echo "There is no <yaml.h>: install libyaml's development files (on Debian, libyaml-dev)." >&2; exit 1; } && \
-	    echo '$(COMPILE) $(LDFLAGS)' > $@; }
+	    { echo "There is no <yaml.h>: install libyaml's development files (on Debian, libyaml-dev)." >&2; exit 1; }; \
+	    echo $(call quoted,$(COMPILE) $(LDFLAGS)) > $@; \
+	fi
 
 $(BUILD)/obj/%.o: cgtpgen/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -124,35 +145,77 @@ $(BUILD)/tests/unit_%: tests/unit_%.c $(LIBRARY) $(BUILD)/obj/runtime/cgtp.o $(B
 
 # What a downstream build needs: the generator, the runtime to compile and link, and how to find both (pkg-config;
 # the Makefile fragment runtime/cgtpgen.mk; a package for CMake); and what people read. INSTALL_PROGRAM is the
-# generator that is installed, INSTALL_PREFIX what the pkg-config file says.
+# generator that is installed, INSTALL_PREFIX what the pkg-config file says, if that is not PREFIX.
+#
+# PREFIX and DESTDIR may be any folder. INSTALL_LIST, in the prefix, has the checksum of every file that was written and
+# its path, and the folders that were not there before: by it `make uninstall` removes what is still as it was
+# installed, and names what it leaves. Files of an earlier installation stay on the list.
+EXAMPLES := $(patsubst %/,%,$(wildcard docs/examples/*/))
 INSTALL_PROGRAM := $(BUILD)/cgtpgen
-INSTALL_PREFIX := $(PREFIX)
-ROOT := $(DESTDIR)$(PREFIX)
-DATA := $(ROOT)/share/cgtpgen
-DOC := $(ROOT)/share/doc/cgtpgen
-COMPLETION := share/bash-completion/completions/cgtpgen share/zsh/site-functions/_cgtpgen
+INSTALL_PREFIX :=
+INSTALL_LIST := share/cgtpgen/installed
+INSTALL_FOLDERS := . bin share share/cgtpgen share/man share/man/man1 share/pkgconfig share/doc share/doc/cgtpgen \
+    share/doc/cgtpgen/examples $(EXAMPLES:docs/%=share/doc/cgtpgen/%) share/bash-completion \
+    share/bash-completion/completions share/zsh share/zsh/site-functions
+FILES_IN = $(foreach file,$(filter-out %/__pycache__,$(wildcard $(1)/*)),$(if $(wildcard $(file)/.),,$(file)))
+# What goes where, for the shell: put FOLDER SOURCE.. and place FILE SOURCE.
+INSTALL_FILES = put share/cgtpgen $(call FILES_IN,runtime) docs/spec.schema.json; \
+    put share/man/man1 docs/cgtpgen.1; \
+    put share/doc/cgtpgen LICENSE $(wildcard docs/*.md); \
+    $(foreach example,$(EXAMPLES),put $(example:docs/%=share/doc/cgtpgen/%) $(call FILES_IN,$(example));) \
+    place share/bash-completion/completions/cgtpgen docs/completion/cgtpgen.bash; \
+    place share/zsh/site-functions/_cgtpgen docs/completion/_cgtpgen
+INSTALL_ROOT = root=$(call quoted,$(DESTDIR)$(PREFIX)); case $$root in /*) ;; *) root=$$(pwd)/$$root ;; esac
+
 install: $(INSTALL_PROGRAM)
-	$(Q)install -D $(INSTALL_PROGRAM) $(ROOT)/bin/cgtpgen
-	$(Q)install -m 644 -Dt $(DATA) $(wildcard runtime/*) docs/spec.schema.json
-	$(Q)install -m 644 -Dt $(ROOT)/share/man/man1 docs/cgtpgen.1
-	$(Q)install -m 644 -Dt $(DOC) LICENSE $(wildcard docs/*.md)
-	$(Q)$(foreach example,$(wildcard docs/examples/*), \
-	    install -m 644 -Dt $(DOC)/examples/$(notdir $(example)) $(wildcard $(example)/*);)
-	$(Q)install -m 644 -D docs/completion/cgtpgen.bash $(ROOT)/$(word 1,$(COMPLETION))
-	$(Q)install -m 644 -D docs/completion/_cgtpgen $(ROOT)/$(word 2,$(COMPLETION))
-	$(Q)printf '%s\n' 'set(PACKAGE_VERSION $(VERSION))' 'if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)' \
+	$(Q)set -eu; $(INSTALL_ROOT); list=$(INSTALL_LIST); files= new=; \
+	for folder in $(INSTALL_FOLDERS); do \
+	    [ -d "$$root/$$folder" ] || { new="$$new $$folder"; mkdir -p -- "$$root/$$folder"; }; \
+	done; \
+	place() { install -m 644 -- "$$2" "$$root/$$1"; files="$$files $$1"; }; \
+	put() { to=$$1; shift; for source; do place "$$to/$${source##*/}" "$$source"; done; }; \
+	install -- $(call quoted,$(INSTALL_PROGRAM)) "$$root/bin/cgtpgen"; \
+	$(INSTALL_FILES); \
+	printf '%s\n' 'set(PACKAGE_VERSION $(VERSION))' 'if(PACKAGE_FIND_VERSION VERSION_GREATER PACKAGE_VERSION)' \
 	    '    set(PACKAGE_VERSION_UNSUITABLE TRUE)' 'endif()' 'set(PACKAGE_VERSION_COMPATIBLE TRUE)' \
 	    'if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)' '    set(PACKAGE_VERSION_EXACT TRUE)' 'endif()' \
-	    > $(DATA)/cgtpgen-config-version.cmake
-	$(Q)install -d $(ROOT)/share/pkgconfig
-	$(Q)printf '%s\n' 'prefix=$(INSTALL_PREFIX)' 'datadir=$${prefix}/share/cgtpgen' 'makefile=$${datadir}/cgtpgen.mk' \
+	    > "$$root/share/cgtpgen/cgtpgen-config-version.cmake"; \
+	prefix=$(call quoted,$(PREFIX)); case $$prefix in /*) ;; *) prefix=$$(pwd)/$$prefix ;; esac; \
+	prefix=$${prefix%/}; \
+	$(if $(INSTALL_PREFIX),prefix=$(call quoted,$(INSTALL_PREFIX));) \
+	printf '%s\n' "prefix=$$prefix" 'datadir=$${prefix}/share/cgtpgen' 'makefile=$${datadir}/cgtpgen.mk' \
 	    'generator=$${prefix}/bin/cgtpgen' '' 'Name: cgtpgen' \
 	    'Description: source code for O(3)-equivariant tensor products' "Version: $(VERSION)" \
-	    'Cflags: -I$${datadir}' > $(ROOT)/share/pkgconfig/cgtpgen.pc
+	    'Cflags: -I"$${datadir}"' > "$$root/share/pkgconfig/cgtpgen.pc"; \
+	files="$$files bin/cgtpgen share/cgtpgen/cgtpgen-config-version.cmake share/pkgconfig/cgtpgen.pc"; \
+	[ "$$list" ] || exit 0; \
+	CDPATH= cd -- "$$root"; \
+	{ cksum $$files; for folder in $$new; do echo "folder $$folder"; done; } > "$$list.new"; \
+	[ ! -f "$$list" ] || awk 'NR == FNR { listed[$$NF] } NR != FNR && !($$NF in listed)' "$$list.new" "$$list" > "$$list.old"; \
+	[ ! -f "$$list.old" ] || { cat "$$list.old" >> "$$list.new"; rm "$$list.old"; }; \
+	mv "$$list.new" "$$list"
 
 uninstall:
-	$(Q)rm -rf $(DATA) $(DOC)
-	$(Q)rm -f $(addprefix $(ROOT)/,bin/cgtpgen share/man/man1/cgtpgen.1 share/pkgconfig/cgtpgen.pc $(COMPLETION))
+	$(Q)set -u; $(INSTALL_ROOT); list=$(INSTALL_LIST) changed=' '; \
+	CDPATH= cd -- "$$root" && [ -f "$$list" ] || \
+	    { echo "make uninstall: there is no $$root/$$list, which would say what was installed: nothing is removed" >&2; exit 1; }; \
+	while read -r sum size path; do \
+	    case $$sum/$$path in folder/* | */ | *//* | *..*) continue ;; esac; \
+	    if [ -f "$$path" ] && [ ! -L "$$path" ] && [ "$$(cksum < "$$path")" = "$$sum $$size" ]; then \
+	        rm -- "$$path" || exit 1; \
+	    elif [ -e "$$path" ] || [ -L "$$path" ]; then \
+	        changed="$$changed$$path "; echo "make uninstall: $$root/$$path was changed since it was installed: it stays"; \
+	    fi; \
+	done < "$$list"; \
+	folders=$$({ sed -n 's/^folder //p' "$$list"; find share/cgtpgen share/doc/cgtpgen -type d; } | sort -ru); \
+	rm -- "$$list"; \
+	find share/cgtpgen share/doc/cgtpgen ! -type d | while IFS= read -r path; do \
+	    case $$changed in *" $$path "*) ;; *) echo "make uninstall: $$root/$$path was not installed: it stays" ;; esac; \
+	done; \
+	printf '%s\n' "$$folders" | while IFS= read -r folder; do \
+	    if [ "$$folder" = . ]; then CDPATH= cd .. && rmdir -- "$$root" 2> /dev/null; \
+	    else rmdir -- "$$folder" 2> /dev/null; fi; \
+	done; true
 
 # Packages of a generator that needs no library, not even libc's.
 $(BUILD)/static/cgtpgen: $(OBJECTS)
@@ -164,7 +227,8 @@ static: $(BUILD)/static/cgtpgen
 DIST = cgtpgen-$(VERSION)-$(shell uname -s | tr A-Z a-z)-$(shell uname -m)
 dist: $(BUILD)/static/cgtpgen
 	$(Q)rm -rf $(BUILD)/dist
-	$(Q)$(MAKE) install INSTALL_PROGRAM=$< DESTDIR=$(BUILD)/dist PREFIX=/$(DIST) INSTALL_PREFIX='$$$${pcfiledir}/../..'
+	$(Q)$(MAKE) install INSTALL_PROGRAM=$< DESTDIR=$(BUILD)/dist PREFIX=/$(DIST) INSTALL_LIST= \
+	    INSTALL_PREFIX='$$$${pcfiledir}/../..'
 	$(Q)strip $(BUILD)/dist/$(DIST)/bin/cgtpgen
 	$(Q)tar -C $(BUILD)/dist --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(EPOCH) -c $(DIST) | \
 	    gzip -9n > $(BUILD)/$(DIST).tar.gz
@@ -175,7 +239,7 @@ EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2> /dev/null),
 DEB = cgtpgen_$(VERSION)_$(shell dpkg --print-architecture)
 deb: $(BUILD)/static/cgtpgen
 	$(Q)rm -rf $(BUILD)/deb
-	$(Q)$(MAKE) install INSTALL_PROGRAM=$< DESTDIR=$(BUILD)/deb PREFIX=/usr
+	$(Q)$(MAKE) install INSTALL_PROGRAM=$< DESTDIR=$(BUILD)/deb PREFIX=/usr INSTALL_LIST=
 	$(Q)strip $(BUILD)/deb/usr/bin/cgtpgen
 	$(Q)gzip -9n $(BUILD)/deb/usr/share/man/man1/cgtpgen.1
 	$(Q)mv $(BUILD)/deb/usr/share/doc/cgtpgen/LICENSE $(BUILD)/deb/usr/share/doc/cgtpgen/copyright
@@ -200,9 +264,9 @@ test:
 	$(Q)python3 -c 'import sys; print(f"#!/bin/sh\nexec \"{sys.executable}\" \"$$@\"")' > $(BUILD)/bin/python3.new
 	$(Q)chmod +x $(BUILD)/bin/python3.new && mv $(BUILD)/bin/python3.new $(BUILD)/bin/python3
 	$(Q)PATH="$(abspath $(BUILD))/bin:$$PATH" \
-	    CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' CC='$(CC)' CFLAGS='$(CFLAGS)' PYTHON='$(PYTHON)' \
-	    TEST_ALL='$(TEST_ALL)' prove -e '' -j$(PROVE_JOBS) $(TESTS) 2> $(BUILD)/test.log || \
-	    { cat $(BUILD)/test.log >&2; exit 1; }
+	    CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' CC=$(call quoted,$(CC)) CFLAGS=$(call quoted,$(CFLAGS)) \
+	    PYTHON=$(call quoted,$(PYTHON)) TEST_ALL=$(call quoted,$(TEST_ALL)) prove -e '' -j$(PROVE_JOBS) $(TESTS) \
+	    2> $(BUILD)/test.log || { cat $(BUILD)/test.log >&2; exit 1; }
 
 # Those that take a second or so each, of which all together take a minute.
 CHECKED := cli bad diagnostics completion house schema sugar counts color tune vendoring docs_tables specs

@@ -122,7 +122,9 @@ static cgtp_status check_graph(const struct cgtp_graph_view *g, int sorted, cgtp
     cgtp_status status = check_arrays(g, sorted);
     if (status)
         return status;
-    if (sorted && (!g->receiver_row || !g->sender_row || (g->items && !g->by_sender)))
+    if (sorted && (!g->receiver_row || !g->sender_row)) /* which nothing reads where there are no edges */
+        return g->items ? CGTP_NOT_INDEXED : CGTP_OK;
+    if (sorted && g->items && !g->by_sender)
         return CGTP_NOT_INDEXED;
     for (int64_t i = 0, places = cgtp_fault_places(g, sorted); i < places; i++) {
         const uint64_t found = cgtp_fault_of_place(g, sorted, i);
@@ -171,6 +173,10 @@ static cgtp_status sort_graph(const struct cgtp_graph_view *g, void *sender, voi
         return status;
     if (!receiver_row || (g->items && (!sender || !receiver || !order)))
         return CGTP_NULL_POINTER;
+    const void *const own[] = {g->sender, g->receiver}, *const made[] = {sender, receiver, order};
+    for (int i = 0; i < 6 && g->items; i++) /* they are read while these are written */
+        if (own[i % 2] == made[i / 2])
+            return CGTP_BAD_GRAPH;
     sort_edges(g, g->receiver, g->receivers, order, receiver_row);
     for (int64_t i = 0; i < g->items; i++) {
         const int64_t e = cgtp_view_get(g, order, i);

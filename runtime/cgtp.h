@@ -97,8 +97,8 @@ typedef struct cgtp_graph64 {
  * order [items], none of them the graph's own (host memory), and point the graph at the first two: edge i is then
  * what edge order[i] was, and rows of y and w are to be put in that order by the caller, or with edges: any the
  * graph is pointed at `order`. receiver_row
- * [receivers+1] is room to count in. The graph is to be indexed next. CGTP_BAD_GRAPH if an index is out of range:
- * then nothing changed. O(items + receivers). */
+ * [receivers+1] is room to count in. The graph is to be indexed next. CGTP_BAD_GRAPH if an index is out of
+ * range, or an array is the graph's own: then nothing changed. O(items + receivers). */
 CGTP_API cgtp_status cgtp_graph_sort(cgtp_graph *graph, int32_t *sender, int32_t *receiver, int32_t *order,
                                      int64_t *receiver_row);
 CGTP_API cgtp_status cgtp_graph64_sort(cgtp_graph64 *graph, int64_t *sender, int64_t *receiver, int64_t *order,
@@ -114,7 +114,7 @@ CGTP_API cgtp_status cgtp_graph64_index(cgtp_graph64 *graph, int64_t *receiver_r
 
 /* Check everything a kernel relies on (host memory; for a device's see cgtp_device.h). Kernels do not: an
  * index out of range is read or written there, and wrong order or row pointers give wrong sums. sorted: as in
- * the spec. CGTP_NOT_INDEXED where that needs arrays that are missing. O(items + nodes). */
+ * the spec. CGTP_NOT_INDEXED where there are edges and that needs arrays that are missing. O(items + nodes). */
 CGTP_API cgtp_status cgtp_graph_check(const cgtp_graph *graph, int sorted);
 CGTP_API cgtp_status cgtp_graph64_check(const cgtp_graph64 *graph, int sorted);
 

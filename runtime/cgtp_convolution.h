@@ -459,6 +459,13 @@ CGTP_DEVICE void cgtp_write_to(const cgtp_row<T, S, threads> &row, int lane, con
     using Row = cgtp_row<T, S, threads>;
     constexpr int wide = Row::wide;
     static_assert(n == CGTP_LANES * S::channels * S::segment[i].components, "whole warps");
+    if constexpr (how == CGTP_ADD && sizeof(T) == 8 && Row::whole && !Row::by_component && threads == CGTP_LANES) {
+        CGTP_UNROLL /* neighbouring elements at once: there are no wider atomics */
+        for (int k = 0; k < n; k += CGTP_LANES)
+            cgtp_add(row.template chunk<i>(k / wide) + (lane - lane * wide), slice[k + lane]);
+        cgtp_write_to<how, i + 1>(row, lane, others...);
+        return;
+    }
     const T *const from = slice + row.template in_slice<i>(lane);
     CGTP_UNROLL
     for (int k = 0; k < Row::template chunks<i>(); k += threads)
@@ -477,19 +484,12 @@ CGTP_DEVICE void cgtp_write_to(const cgtp_row<T, S, threads> &row, int lane, con
     cgtp_write_to<how, i + 1>(row, lane, others...);
 }
 
-/* How chunks are cut that are added: to float64 element by element, neighbouring ones at once, as there are no wider atomics. */
-template <typename S> struct cgtp_by_element : S {
-    static constexpr int aligned = 1;
-};
 /* The channel block's part of each segment, from slices to a row: of several items side by side each lane's own item's. */
 template <typename S, cgtp_how how, typename T, int... n>
 CGTP_DEVICE void cgtp_write_segments(T *row, int channel_block, int lane, const T (&...slice)[n])
 {
     static_assert(sizeof...(n) == cgtp_segments<S>(), "a slice per segment");
-    if constexpr (how == CGTP_ADD && sizeof(real) == 8)
-        cgtp_write_to<how, 0>(cgtp_row<T, cgtp_by_element<S>>(row, channel_block, lane), lane, slice...);
-    else
-        cgtp_write_to<how, 0>(cgtp_row<T, S>(row, channel_block, lane), lane, slice...);
+    cgtp_write_to<how, 0>(cgtp_row<T, S>(row, channel_block, lane), lane, slice...);
 }
 
 } // namespace

@@ -128,7 +128,8 @@ cgtp_status start_check(const graph *g, int sorted, uint64_t *result, cgtp_strea
         return CGTP_BAD_SIZE;
     if (g->items && (!g->sender || !g->receiver))
         return CGTP_NULL_POINTER;
-    if (sorted && (!g->receiver_row || !g->sender_row || (g->items && !g->by_sender)))
+    const bool rows = g->receiver_row && g->sender_row; /* which nothing reads where there are no edges */
+    if (sorted && g->items && (!rows || !g->by_sender))
         return CGTP_NOT_INDEXED;
     const cudaError_t error = cudaMemsetAsync(result, 0xff, sizeof *result, (cudaStream_t)stream);
     if (error != cudaSuccess)

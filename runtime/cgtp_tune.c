@@ -71,12 +71,19 @@ static int open_log(struct tuner *t, const char *path)
     int whole = 1;
     while (file && fgets(text, sizeof text, file)) {
         const size_t n = strlen(text);
-        whole = text[n - 1] == '\n';
+        whole = n && text[n - 1] == '\n';
+        if (!n) /* it begins with a zero byte: not this program's */
+            continue;
         if (!whole)
             break;
         if (t->lines == t->capacity) {
-            t->capacity = 2 * t->capacity + 64;
-            t->line = realloc(t->line, (size_t)t->capacity * sizeof *t->line);
+            const int more = 2 * t->capacity + 64;
+            char **line = host_new(more, sizeof *line);
+            if (t->lines)
+                memcpy(line, t->line, (size_t)t->lines * sizeof *line);
+            free(t->line);
+            t->line = line;
+            t->capacity = more;
         }
         char *copy = host_new((int64_t)n, 1);
         memcpy(copy, text, n - 1);
@@ -102,9 +109,9 @@ static int known(const struct tuner *t, int k, int plan, int round, struct time 
     int found = 0;
     key_of(key, t, k, plan, round);
     for (int i = 0; i < t->lines; i++) {
-        const char *rest = t->line[i] + strlen(key);
         if (strncmp(t->line[i], key, strlen(key)))
             continue;
+        const char *rest = t->line[i] + strlen(key);
         struct time read = {0, 0, 0, NULL};
         if (sscanf(rest, "%lf\t%lf\t%lf", &read.ms, &read.least, &read.error) != 3)
             read.why = rest;

@@ -14,6 +14,9 @@
 # all and the runtime a variable: set_target_properties(layers PROPERTIES CGTPGEN_CFLAGS "-O3;-march=native"), or
 # CGTPGEN_CUDAFLAGS.
 #
+# Sources of the runtime, and of products in C, are C: the package enables that language where the project has not, so
+# find_package stands outside of functions there.
+#
 # CGTPGEN_EXECUTABLE, in the cache, is the generator. CMake runs again when a spec changes, for that may change
 # which files there are; sources that come out as they were are not compiled again.
 
@@ -25,6 +28,11 @@ if(NOT CGTPGEN_EXECUTABLE)
     set(cgtpgen_FOUND FALSE)
     set(cgtpgen_NOT_FOUND_MESSAGE "there is no program cgtpgen; set CGTPGEN_EXECUTABLE")
 endif()
+get_property(_cgtpgen_languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+if(NOT "C" IN_LIST _cgtpgen_languages)
+    enable_language(C)
+endif()
+unset(_cgtpgen_languages)
 set(CGTPGEN_RUNTIME "${CMAKE_CURRENT_LIST_DIR}" CACHE INTERNAL "the folder of the runtime's sources")
 
 # How objects of products are optimised. nvcc optimises kernels unasked, and warns where -O3 follows another level.

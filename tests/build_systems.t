@@ -80,6 +80,23 @@ def test_cmake_options(root):
     folder, result = configure('named', shown.replace('BACKEND c', 'BACKEND c NAME my_% OPTIONS --emit=header,hpp,source'))
     equal(sorted(set(re.findall(r'layers\.cgtpgen/(my_\w+\.\w+)', read(f'{folder}/out/build.ninja')))),
           ['my_layer.c', 'my_layer.h', 'my_layer.hpp', 'my_layer_forward.c'], 'CMake: NAME and OPTIONS')
+    for languages in 'CXX', *(['CXX CUDA', 'CUDA'] if shutil.which(NVCC) else []):
+        backend = 'cuda' if 'CUDA' in languages else 'c'
+        folder = project(f'{root}/only {languages}', {
+            'CMakeLists.txt': f'cmake_minimum_required(VERSION 3.20)\nproject(demo {languages})\nfind_package(cgtpgen REQUIRED)\n'
+            f'cgtpgen_add_product(layers SPEC layer.yaml BACKEND {backend})\nadd_executable(program program.{languages[:2].lower()})\n'
+            'target_link_libraries(program PRIVATE layers)\n',
+            'layer.yaml': SPEC, 'program.cx': PROGRAM, 'program.cu': PROGRAM})
+        os.rename(f'{folder}/program.cx', f'{folder}/program.cpp')
+        text = read(f'{folder}/CMakeLists.txt').replace('program.cx', 'program.cpp')
+        with open(f'{folder}/CMakeLists.txt', 'w') as file:
+            file.write(text)
+        result = run('cmake', '-G', 'Ninja', '-S', '.', '-B', 'out', f'-DCMAKE_CUDA_COMPILER={NVCC}', '-DCMAKE_CUDA_ARCHITECTURES=90', folder=folder)
+        ok(result.returncode == 0, f'CMake: project(demo {languages})', result.stdout)
+        result = run('cmake', '--build', 'out', folder=folder)
+        ok(result.returncode == 0, f'CMake: project(demo {languages}) builds', result.stdout[-3000:])
+        told = run(f'{folder}/out/program').stdout if result.returncode == 0 else ''
+        ok(told.startswith(f'layer, {backend}: '), f'CMake: project(demo {languages}) runs', told)
     for name, text, message in (
             ('unknown', shown.replace('SPEC', 'STATIC SPEC'), 'unknown argument: STATIC'),
             ('missing', shown.replace('SPEC layer.yaml ', ''), 'SPEC is missing'),

@@ -592,7 +592,7 @@ known = set(run(NVCC, '--list-gpu-arch').stdout.replace('compute_', 'sm_').split
 for arch, some in PRODUCTS.items():
     written = run(GENERATOR, '--backend=cuda', '-Wno-all', f'--arch={arch}', '-o', f'{BUILD}/cuda/{arch}', *map(spec_of, some))
     if written.returncode or written.stdout:
-        print(f'Bail out! {arch}: {written.stdout}')
+        ok(False, f'{arch}: is generated', written.stdout)
         sys.exit(1)
 with ThreadPoolExecutor(JOBS) as pool:
     results = {(*product, kernel): result for product, compiled in zip(products, pool.map(compile_product, products))

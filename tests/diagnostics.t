@@ -21,6 +21,21 @@ def kinds(text):
     return re.findall(r'^\S+ (?:error|warning): .* \[(?:-W(?:error=)?)?([a-z-]+)\]$', text, re.M)
 
 
+def check_added(name, specs, text):
+    """Of kinds about files that are there: the specs give it where the text was added to each, and nothing before."""
+    run, files = generate(*specs, added=text)
+    ok(run.returncode == 0 and set(kinds(run.stderr)) == {name} and files, f'{name}: is told where the text was added', run.stderr)
+    ok(run.stderr.count(f' [-W{name}]\n') == len(files), f'{name}: of each file', run.stderr)
+    run, files = generate(*specs, options=[f'-Wno-{name}', '-Werror'], added=text)
+    ok(run.returncode == 0 and not run.stderr, f'-Wno-{name}', run.stderr)
+    run, files = generate(*specs, options=['-Werror'], added=text)
+    ok(run.returncode == 1 and set(kinds(run.stderr)) == {name} and all(text in file for file in files.values()),
+       f'{name}: the files stay as they are where warnings are errors', run.stderr)
+    run, files = generate(*specs)
+    ok(run.returncode == 0 and not run.stderr and files, f'{name}: nothing is told without it', run.stderr)
+
+
+of_files = set()
 table = re.findall(r'\[DIAG_(\w+)\] = \{"([a-z-]+)", SEVERITY_(\w+)\}', read('cgtpgen/util/diag_id.c'))
 names = [name for _, name, _ in table]
 ok(len(names) > 40, f'{len(names)} kinds in the table')
@@ -51,6 +66,11 @@ for name, section in zip(sections[::2], sections[1::2]):
     ok(all(examples.values()), f'{name}: a wrong and a right spec')
     wrong = examples['yaml wrong']
     asks = [f'-W{name}'] * (name in unasked)
+    added = [text for mark, text, _ in blocks(section) if mark == 'text added']
+    if added:
+        of_files.add(name)
+        check_added(name, wrong, added[0])
+        continue
     if name in warnings:
         run, files = generate(*wrong, options=asks)
         ok(run.returncode == 0 and set(kinds(run.stderr)) == {name} and f' [-W{name}]\n' in run.stderr and files,
@@ -62,6 +82,6 @@ for name, section in zip(sections[::2], sections[1::2]):
        run.stderr)
     run, files = generate(*examples['yaml'], options=asks, log=log.get('tsv'))
     ok(run.returncode == 0 and not run.stderr and files, f'{name}: the right spec gives nothing', run.stderr)
-expected = {kind for path in glob.glob('tests/bad/*.expected') for kind in kinds(read(path))}
+expected = of_files | {kind for path in glob.glob('tests/bad/*.expected') for kind in kinds(read(path))}
 equal(sorted(set(names) - expected), unasked, 'tests/bad has every kind that is told unasked')
 done()

@@ -154,6 +154,16 @@ def check_table(folder):
     ok('  2.000 conv_2 ' in said.stdout, 'and names what is slower', said.stdout)
 
 
+def check_judged(folder):
+    """One call: the checks of a product, then times by two trees in turn."""
+    made = run('make', 'gpu-judge', 'GPU_BACKEND=c', f'GPU_DIR={folder}/judged', 'GPU_JOBS=2', f'GPU_GENERATOR={GENERATOR}', 'SOME=^mace5$',
+               'JUDGED=quick', 'OLD=.', 'JUDGE_OPTIONS=--layers=diffdock_l1_f32 --items=20 --runs=3', 'SANITIZER_TOOL=')
+    ok(made.returncode == 0 and ' 0 failed, 0 findings' in made.stdout and 'numbers right of 6;' in made.stdout,
+       'products are checked and two trees are timed in one call', made.stdout)
+    with open(f'{folder}/judged/some/some.log') as file:
+        ok('mace5' in file.read(), 'the checks are of the products asked for')
+
+
 with tempfile.TemporaryDirectory() as temporary:
     all_layers = [drawn.layer(SEED, number) for number in range(COUNTED)]
     check_distribution(all_layers)
@@ -163,4 +173,6 @@ with tempfile.TemporaryDirectory() as temporary:
     check_timed(temporary)
     check_left_out(temporary)
     check_table(temporary)
+    if os.environ.get('TEST_ALL'):
+        check_judged(temporary)
 done()

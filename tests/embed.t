@@ -31,6 +31,14 @@ index_type: int64
 precision: float64
 kernels: [forward, {name: class, of: backward}, {name: dim_x, of: backward}, {name: WIDE, of: backward}]
 '''
+STRIDED = '''cgtp: 1
+name: strided
+irreps: {x: 4x0e + 4x1o, y: 0e + 1o, z: 4x0e + 4x1o}
+instructions: channelwise
+rows: strided
+precision: {x: bfloat16, y: float16}
+index: {x: sender, z: receiver}
+'''
 BATCH_BAD_SIZE = 3  # CGTP_BAD_SIZE
 # Every function of the wrapper once, and what it says of sizes. z[0] = 1/sqrt(3): three terms share its variance.
 PROGRAM_CPP = '''#include "batch.hpp"
@@ -115,13 +123,19 @@ def test_shared(folder):
 
 def test_cpp(folder):
     """The generated C, but for self-tests, and the runtime's are C++ as well."""
-    for compiler, *options in ('g++',), ('g++', '-std=c++20'), ('clang++', '-std=c++17'):
+    for name, text in ('strided', STRIDED), ('rows', re.sub('^(precision|index): .*\n', '', STRIDED.replace('strided\nirreps', 'rows\nirreps'), flags=re.M)):
+        os.mkdir(f'{folder}/{name}')
+        with open(f'{folder}/{name}/{name}.yaml', 'w') as file:
+            file.write(text)
+        made = run(GENERATOR, '--backend=c', '-o', f'{folder}/{name}', f'{folder}/{name}/{name}.yaml')
+        ok(made.returncode == 0, f'rows: strided: {name}', made.stdout)
+    for compiler, *options in ('g++', '-std=c++17'), ('g++', '-std=c++20'), ('clang++', '-std=c++17'), ('clang++', '-std=c++20'):
         name = ' '.join([compiler, *options])
         if not shutil.which(compiler):
             skip(name, f'no {compiler}')
             continue
         result = run(compiler, *options, '-Wall', '-Werror', '-fsyntax-only', '-Iruntime', '-x', 'c++', 'runtime/cgtp.c',
-                     *sources('generated'), *sources(folder))
+                     *sources('generated'), *sources(folder), *sources(f'{folder}/strided'), *sources(f'{folder}/rows'))
         ok(result.returncode == 0, f'{name}: C products are C++', result.stdout[:4000])
     for compiler in 'g++', 'clang++':
         if not shutil.which(compiler):

@@ -32,9 +32,9 @@ def blocks(text):
             (m[1], m[2], text.count("\n", 0, m.start()) + 2) for m in BLOCK.finditer(text)]
 
 
-def generate(*specs, options=(), log=None):
+def generate(*specs, options=(), log=None, added=None):
     """Runs the generator on them as layer.yaml, layer2.yaml ..; the process, and the names of what it wrote. log: the
-    text of a log for the report."""
+    text of a log for the report. added: a text that is added to each file of a first call; then their texts by their names."""
     with tempfile.TemporaryDirectory() as folder:
         if log is not None:
             with open(os.path.join(folder, "log.tsv"), "w", newline="") as f:
@@ -44,7 +44,19 @@ def generate(*specs, options=(), log=None):
         for name, spec in zip(names, specs):
             with open(os.path.join(folder, name), "w", newline="") as f:
                 f.write(spec)
+        out = os.path.join(folder, "out")
+        if added:
+            subprocess.run([GENERATOR, "-o", "out", *names], cwd=folder, check=True, timeout=60)
+            for name in os.listdir(out):
+                with open(os.path.join(out, name), "a") as f:
+                    f.write(added)
         run = subprocess.run([GENERATOR, *options, "-o", "out", *names], cwd=folder, capture_output=True, text=True,
                              timeout=60)
-        out = os.path.join(folder, "out")
-        return run, os.listdir(out) if os.path.isdir(out) else []
+        files = os.listdir(out) if os.path.isdir(out) else []
+        if not added:
+            return run, files
+        texts = {}
+        for name in files:
+            with open(os.path.join(out, name)) as f:
+                texts[name] = f.read()
+        return run, texts

@@ -10,11 +10,11 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
-from tap import done, ok, skip  # noqa: E402
+from tap import done, ok, plain, skip  # noqa: E402
 
 BUILD = os.environ.get('BUILD', 'build')
 GENERATOR = os.path.abspath(os.environ.get('CGTPGEN', 'build/cgtpgen'))
-LIBRARY = os.path.abspath(f'{BUILD}/faults.so')
+LIBRARY = f'{BUILD}/faults.so'
 ALL = os.environ.get('TEST_ALL')
 SIGNALS = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
 SAMPLE = 60  # places, where not all are tried
@@ -42,9 +42,9 @@ def generate(folder, backend, fault):
         for number in SIGNALS:  # which are ignored in what runs in the background
             signal.signal(number, signal.SIG_DFL)
     process = subprocess.run([GENERATOR, f'--backend={backend}', f'--emit={EVERYTHING[backend]}', '--print=json,plan',
-                              '-MD', '-Wno-all', '-o', f'{folder}/out', f'{folder}/a.yaml'],
+                              '-MD', '-Wno-all', '--force', '-o', f'{folder}/out', f'{folder}/a.yaml'],
                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                             env={**os.environ, 'LD_PRELOAD': LIBRARY, 'FAULT': fault}, preexec_fn=prepare, pass_fds=(theirs, 3))
+                             env={**os.environ, 'LD_PRELOAD': PRELOADED, 'FAULT': fault}, preexec_fn=prepare, pass_fds=(theirs, 3))
     os.close(theirs)
     with os.fdopen(ours) as chances:
         return process.returncode, process.stderr, int(chances.read() or 0)
@@ -118,6 +118,7 @@ if '/san' in BUILD:
     done()
 made = subprocess.run([*os.environ.get('CC', 'gcc').split(), '-O1', '-shared', '-fPIC', '-o', LIBRARY,
                        'tests/faults/faults.c'], capture_output=True, text=True)
+PRELOADED = plain(LIBRARY)
 if ok(made.returncode == 0, 'the library builds', made.stderr):
     for name in SPECS:
         for backend in EVERYTHING:

@@ -47,7 +47,7 @@ for word in 'torch', 'jax':
 for name in headers:
     if name.startswith('generated/cuda/'):
         with open(name) as cuda, open(f'generated/{os.path.basename(name)}') as c:
-            texts = [re.sub(r'^ \* Workspace: .*\n(?: \*   .*\n)*', '', text.read(), flags=re.M) for text in (cuda, c)]
+            texts = [re.sub(r'^ \* Workspace: .*\n(?: \*   .*\n)*|\(text \w+\)', '', text.read(), flags=re.M) for text in (cuda, c)]
             equal(texts[0], texts[1], f'{name} is the same for both backends, but for the workspace')
 
 lengths = {}

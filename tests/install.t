@@ -80,7 +80,7 @@ def test_installed(root):
     headers = [f'share/cgtpgen/{name}' for name in os.listdir('runtime')]
     examples = [f"share/doc/cgtpgen/{os.path.relpath(f'{folder}/{name}', 'docs')}"
                 for folder, _, names in os.walk('docs/examples') for name in names]
-    equal(found, sorted(['bin/cgtpgen', 'share/cgtpgen/cgtpgen-config-version.cmake',
+    equal(found, sorted(['bin/cgtpgen', 'share/cgtpgen/cgtpgen-config-version.cmake', 'share/cgtpgen/installed',
                          'share/bash-completion/completions/cgtpgen', 'share/zsh/site-functions/_cgtpgen',
                          *(f'share/doc/cgtpgen/{name}' for name in os.listdir('docs') if name.endswith('.md')),
                          'share/doc/cgtpgen/LICENSE',

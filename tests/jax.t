@@ -35,7 +35,7 @@ def main():
     has = re.match(r'(\d+)\.(\d+)', version.stdout)
     if not has or tuple(map(int, has.groups())) < (0, 10):
         if os.environ.get('TEST_JAX'):
-            print(f'Bail out! {PYTHON} has no JAX of 0.10 or later: make test-jax JAX_PYTHON=..')
+            print(f'not ok 1 - {PYTHON} has no JAX of 0.10 or later: make test-jax JAX_PYTHON=..')
             sys.exit(1)
         print('1..0 # SKIP no JAX of 0.10 or later (make test-jax, tests/jax.t)')
         return

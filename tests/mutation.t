@@ -49,12 +49,17 @@ def generate(number, folder):
     return [line.split(" ", 1) for line in made.stdout.splitlines()] if made.returncode == 0 else []
 
 
+def plain(path):
+    """The text without what tells a mutant: that it is one, and its checksum."""
+    return re.sub(r"With a mistake made on purpose \(--mutate=\d+\)\. |(?<=, text )[0-9a-f]{8}", "", path.read_text(), count=2)
+
+
 def mistake(number, kind):
     """The mutant of this number, as those of dropped_calls; text None where nothing differs."""
     listed = generate(int(number), FOLDER / "mutants")
     for path in (FOLDER / "mutants").glob("*.c"):
         source = FOLDER / path.name
-        if listed == [[number, kind]] and path.read_text() != source.read_text():
+        if listed == [[number, kind]] and plain(path) != plain(source):
             return kind, source, path.read_text(), "--mutate=" + number
     return kind, SPECS[0], None, "--mutate=" + number
 
@@ -67,7 +72,7 @@ def build():
     made = run(["make", "-s", "-f", "tests/products.mk", "DIR=%s" % FOLDER, "FLAGS=-O0",
                 "SPECS=%s" % " ".join(map(str, SPECS))])
     if made.returncode or run([FOLDER / "check", "sizes"]).returncode:
-        print("Bail out! the unspoilt products do not build or pass\n" + made.stdout.decode())
+        print("not ok 1 - the unspoilt products do not build or pass\n" + made.stdout.decode())
         sys.exit(1)
 
 

@@ -19,7 +19,7 @@ check_products()
     */san) flags="$flags -g -fsanitize=address,undefined -fno-sanitize-recover=all" ;;
     esac
     if ! FILTER=$filter make -f tests/products.mk DIR="$folder" SPECS="$specs" FLAGS="$flags" >&2; then
-        echo "Bail out! $folder/check was not built"
+        echo "not ok 1 - $folder/check was not built" # before any other line of TAP
         exit 1
     fi
     "$folder/check" "$@"

@@ -10,13 +10,13 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
-from tap import done, equal, ok, skip  # noqa: E402
+from tap import done, equal, ok, plain, skip  # noqa: E402
 
 NVCC = os.environ.get('NVCC') or shutil.which('nvcc') or '/usr/local/cuda/bin/nvcc'
 CC, CXX = os.environ.get('CC', 'cc'), os.environ.get('CXX', 'c++')
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith(('MAKE', 'MFLAGS', 'CGTPGEN_', 'CXXFLAGS'))}
-RUNTIME = os.path.abspath('runtime')
-VARIABLES = [f"CGTPGEN={os.path.abspath(os.environ.get('CGTPGEN', 'build/cgtpgen'))}", f'RUNTIME={RUNTIME}', f'CC={CC}',
+RUNTIME = plain('runtime')
+VARIABLES = [f"CGTPGEN={plain(os.environ.get('CGTPGEN', 'build/cgtpgen'))}", f'RUNTIME={RUNTIME}', f'CC={CC}',
              f'CXX={CXX}', f'NVCC={NVCC}']
 RIGHT = '''\
 z has the bits of one rank: right

@@ -5,7 +5,8 @@ are: tests/sass.py), registers, bytes that are spilled. So a change of the print
 A kernel fails where a hot loop has over 2 % more instructions than in the table (all of them together, where there are as
 many as before no longer), where it spills more, or where its registers let fewer warps run. UPDATE=1 writes the table anew:
 what `git diff` then shows is the review. Needs nvcc of the release that the table is of, and nvdisasm (PyPI's
-nvidia-cuda-nvdisasm, or the toolkit's) for the loops. A part of the products is compiled; with TEST_ALL all of them are.
+nvidia-cuda-nvdisasm, or the toolkit's) for the loops. A part of the products is compiled; with TEST_ALL all that the table has,
+and with both all of the benchmark's.
 """
 import csv
 import os
@@ -169,7 +170,8 @@ def main():
         skip('hot loops', 'no nvdisasm: pip install nvidia-cuda-nvdisasm')
         if update:
             return ok(False, 'the table is written with nvdisasm only')
-    products = [p for p in sources.bench('main') if p.name in CHOSEN or os.environ.get('TEST_ALL')]
+    some = {product for product, _, _ in table} | set(CHOSEN) if os.environ.get('TEST_ALL') else CHOSEN
+    products = [p for p in sources.bench('main') if p.name in some or (update and os.environ.get('TEST_ALL'))]
     os.makedirs(FOLDER, exist_ok=True)
     for p in products:
         sources.write(f'{FOLDER}/{p.name}.yaml', p.text)

@@ -26,7 +26,7 @@ UNSEEN = {
     'the text, which YAML reads without complaint': '''
         instruction_index_fraction key_duplicate path_weight_digits yaml_carriage_return yaml_carriage_return_one
         yaml_tag_directive yaml_tag_verbatim''',
-    'another spec of the call': 'collision collision_symbol',
+    'another spec of the call': 'collision collision_symbol collision_case kernel_name_case',
     'a log of times': 'log_cells log_no_column log_not_one log_number log_other',
     'types that belong together': 'precision_compensated precision_sum',
     'names that belong together': '''

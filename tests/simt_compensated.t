@@ -40,8 +40,8 @@ sources=$("$CGTPGEN" --backend=cuda --list -o "$folder" $specs | grep '\.cu*$')
 program=$BUILD/simt/carried
 if ! tests/simt/build.sh "$program" $sources "$folder/products.c" tests/simt/carried.c tests/simt/memory_simt.c \
     runtime/cgtp.c > "$program.log" 2>&1; then
-    grep -A5 error "$program.log" | sed 's/^/# /'
-    echo 'Bail out! carried.c was not built'
+    tests/why.sh "$program.log"
+    echo 'not ok 1 - carried.c was not built'
     exit 1
 fi
 timeout 300 "$program"

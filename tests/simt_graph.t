@@ -6,7 +6,7 @@ mkdir -p "$BUILD/simt"
 program=$BUILD/simt/graph
 if ! tests/simt/build.sh "$program" tests/simt/graph.cu runtime/cgtp.c > "$program.log" 2>&1; then
     sed 's/^/# /' "$program.log"
-    echo 'Bail out! graph.cu was not built'
+    echo 'not ok 1 - graph.cu was not built'
     exit 1
 fi
 timeout 300 "$program"

@@ -12,8 +12,8 @@ build() {
     program=$1
     shift
     if ! tests/simt/build.sh "$program" "$@" > "$program.log" 2>&1; then
-        grep -A5 error "$program.log" | sed 's/^/# /'
-        echo "Bail out! $program was not built"
+        tests/why.sh "$program.log"
+        echo "not ok 1 - $program was not built"
         exit 1
     fi
 }
@@ -52,7 +52,7 @@ for name in conv_64 conv_sums conv_96_double conv_mixed conv_alike; do
     names="$names $name ${name}_any"
     specs="$specs $folder/specs/$name.yaml $folder/specs/${name}_any.yaml"
 done
-sources=$(generated "$folder" $specs) || { echo 'Bail out! the products were not generated'; exit 1; }
+sources=$(generated "$folder" $specs) || { echo 'not ok 1 - the products were not generated'; exit 1; }
 products "$folder" $names
 sliced=$BUILD/simt/sliced_products
 mkdir -p "$sliced/specs"
@@ -65,7 +65,7 @@ for name in conv_64 conv_compensated paired_nodes staged_graph; do
     sliced_names="$sliced_names ${name}_whole $name"
     sliced_specs="$sliced_specs $sliced/specs/${name}_whole.yaml $sliced/specs/$name.yaml"
 done
-sliced_sources=$(generated "$sliced" $sliced_specs) || { echo 'Bail out! the products were not generated'; exit 1; }
+sliced_sources=$(generated "$sliced" $sliced_specs) || { echo 'not ok 1 - the products were not generated'; exit 1; }
 products "$sliced" $sliced_names
 build "$BUILD/simt/order" tests/simt/order.cu runtime/cgtp.c
 build "$BUILD/simt/permuted" $sources "$folder/products.c" tests/simt/permuted.c tests/simt/memory_simt.c runtime/cgtp.c

@@ -11,16 +11,16 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
-from tap import done, equal, ok, skip  # noqa: E402
+from tap import done, equal, ok, plain, skip  # noqa: E402
 
 NVCC = os.environ.get('NVCC') or shutil.which('nvcc') or '/usr/local/cuda/bin/nvcc'
 CUDA = os.path.dirname(os.path.dirname(os.path.realpath(NVCC))) if shutil.which(NVCC) else None
 LAMMPS = '/usr/include/lammps'
 CC, CXX = os.environ.get('CC', 'cc'), os.environ.get('CXX', 'c++')
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith(('MAKE', 'MFLAGS', 'CGTPGEN_', 'CXXFLAGS'))}
-RUNTIME, HERE = os.path.abspath('runtime'), os.path.abspath('tests/simulation')
+RUNTIME, HERE = plain('runtime'), plain('tests/simulation')
 WARNINGS = ['-Wall', '-Wextra', '-Werror']
-VARIABLES = [f"CGTPGEN={os.path.abspath(os.environ.get('CGTPGEN', 'build/cgtpgen'))}", f'RUNTIME={RUNTIME}', f'CC={CC}',
+VARIABLES = [f"CGTPGEN={plain(os.environ.get('CGTPGEN', 'build/cgtpgen'))}", f'RUNTIME={RUNTIME}', f'CC={CC}',
              f'CXX={CXX}', f'NVCC={NVCC}']
 CHECKED = ['CFLAGS=-O1 ' + ' '.join(WARNINGS)]
 CARBON = '../common/carbon.xyz'

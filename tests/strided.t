@@ -26,7 +26,8 @@ c_backend()
 }
 c_backend > "$BUILD/strided.tap"
 if [ "$(grep -c '^1\.\.' "$BUILD/strided.tap")" != 3 ]; then
-    echo "Bail out! a program of the C backend did not end"
+    grep '^not ok' "$BUILD/strided.tap"
+    echo "not ok 1 - a program of the C backend did not end"
     exit 1
 fi
 awk '/^1\.\./ { next } /^(not )?ok [0-9]/ { sub(/ok [0-9]+/, "ok " ++n) } { print }' "$BUILD/strided.tap"

@@ -1,5 +1,8 @@
-"""TAP from Python: ok(condition, name, details...), equal(found, wanted, name), skip(name, why), done()."""
+"""TAP from Python: ok(condition, name, details...), equal(found, wanted, name), skip(name, why), done(). And plain(path),
+for what takes paths apart at spaces: of a checkout in a folder that has some."""
+import os
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 count = failures = 0
@@ -26,6 +29,19 @@ def skip(name, why):
     global count
     count += 1
     print(f'ok {count} - {name} # SKIP {why}')
+
+
+links = []  # folders that go when the script ends
+
+
+def plain(path):
+    """The absolute path; with a space in it, a link to it elsewhere."""
+    path = os.path.abspath(path)
+    if ' ' not in path:
+        return path
+    links.append(tempfile.TemporaryDirectory(prefix='cgtpgen-link-'))
+    os.symlink(path, f'{links[-1].name}/{os.path.basename(path)}')
+    return f'{links[-1].name}/{os.path.basename(path)}'
 
 
 def done():

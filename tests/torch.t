@@ -58,7 +58,7 @@ def main():
     has = re.match(r'(\d+)\.(\d+)', version.stdout)
     if not has or tuple(map(int, has.groups())) < (2, 10):
         if os.environ.get('TEST_TORCH'):
-            print(f'Bail out! {PYTHON} has no PyTorch of 2.10 or later: make test-torch TORCH_PYTHON=..')
+            print(f'not ok 1 - {PYTHON} has no PyTorch of 2.10 or later: make test-torch TORCH_PYTHON=..')
             sys.exit(1)
         print('1..0 # SKIP no PyTorch of 2.10 or later (make test-torch, tests/torch.t)')
         return

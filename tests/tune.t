@@ -37,7 +37,7 @@ class Generated:
                 options.insert(1, f'--arch={arch}')
             run = subprocess.run(options, input=spec, capture_output=True, text=True)
             if run.returncode or run.stderr:
-                print(f'Bail out! {knobs}: {run.stderr}')
+                ok(False, f'{knobs}: is generated', run.stderr)
                 sys.exit(1)
             self.report = json.loads(run.stdout)
             self.schedules = [p for kernel in self.report['kernels'] for p in kernel['schedules']]
@@ -57,7 +57,8 @@ class Generated:
         return [value for text in self.text.values() for value in re.findall(pattern, text)]
 
     def code(self):
-        return self.text
+        """The text without its checksum."""
+        return {kernel: re.sub(r'\(text \w+\)', '', text) for kernel, text in self.text.items()}
 
 
 free = Generated()

@@ -125,6 +125,13 @@ if built:
           'the next run goes on with the fourth, after a line that was cut short')
     result = small.tune('--items=100', again=True, ms=[9.0])
     equal((table(result.stdout), len(small.rows())), (again, 4 + 1 + (count - 2) + 2), 'and the third measures nothing')
+    with open(small.log, 'rb') as file:
+        head, rest = file.read().split(b'\n', 1)
+    with open(small.log, 'wb') as file:
+        file.write(head + b'\n\0 zeros\n' + rest)
+    result = small.tune('--items=100', again=True, ms=[9.0])
+    equal((table(result.stdout), len(small.rows())), (again, 4 + 1 + (count - 2) + 2 + 1),
+          'nor does one after a line that begins with a zero byte hide what follows')
     result = small.tune('--items=101', again=True, ms=[7.0])
     ok(('7.0000', 'as planned') in table(result.stdout), 'another problem has times of its own', result.stdout)
 

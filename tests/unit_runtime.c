@@ -259,6 +259,30 @@ static void a_fault_is_told_with_its_place(void **state)
     assert_null(fault.array);
 }
 
+/* Outputs of sorting that are its inputs, each of them. */
+static void a_graph_is_not_sorted_into_itself(void **state)
+{
+    (void)state;
+    int32_t sender[3] = {2, 0, 1}, receiver[3] = {1, 0, 1}, to[3][3] = {{0}};
+    int64_t row[3], sender64[3] = {2, 0, 1}, receiver64[3] = {1, 0, 1}, to64[3][3] = {{0}};
+    for (int made = 0; made < 3; made++)
+        for (int own = 0; own < 2; own++) {
+            cgtp_graph g = {.items = 3, .senders = 3, .receivers = 2, .sender = sender, .receiver = receiver};
+            cgtp_graph64 g64 = {.items = 3, .senders = 3, .receivers = 2, .sender = sender64, .receiver = receiver64};
+            int32_t *out[3] = {to[0], to[1], to[2]};
+            int64_t *out64[3] = {to64[0], to64[1], to64[2]};
+            out[made] = own ? receiver : sender;
+            out64[made] = own ? receiver64 : sender64;
+            assert_int_equal(cgtp_graph_sort(&g, out[0], out[1], out[2], row), CGTP_BAD_GRAPH);
+            assert_int_equal(cgtp_graph64_sort(&g64, out64[0], out64[1], out64[2], row), CGTP_BAD_GRAPH);
+            assert_ptr_equal(g.sender, sender);
+            assert_ptr_equal(g64.receiver, receiver64);
+        }
+    const int32_t before[2][3] = {{2, 0, 1}, {1, 0, 1}};
+    assert_memory_equal(sender, before[0], sizeof sender);
+    assert_memory_equal(receiver, before[1], sizeof receiver);
+}
+
 static void pointers_and_sizes_are_checked(void **state)
 {
     (void)state;
@@ -294,7 +318,14 @@ static void pointers_and_sizes_are_checked(void **state)
     assert_int_equal(cgtp_graph_check(&s.g, 1), CGTP_BAD_SIZE);
     assert_int_equal(cgtp_graph_check(&s.g, 0), CGTP_NULL_POINTER);
 
-    make(&s, 0, 5, 6); /* no edge: no edge array needed */
+    make(&s, 0, 5, 6); /* no edge: no array needed */
+    assert_check(&s, 1, CGTP_OK);
+    const cgtp_graph none = {0};
+    const cgtp_graph64 none64 = {0};
+    for (int sorted = 0; sorted < 2; sorted++) {
+        assert_int_equal(cgtp_graph_check(&none, sorted), CGTP_OK);
+        assert_int_equal(cgtp_graph64_check(&none64, sorted), CGTP_OK);
+    }
     s.g.sender = s.g.receiver = NULL;
     assert_int_equal(cgtp_graph_index(&s.g, s.receiver_row, NULL, s.sender_row), CGTP_OK);
     assert_int_equal(cgtp_graph_check(&s.g, 1), CGTP_OK);
@@ -320,6 +351,7 @@ int main(void)
         cmocka_unit_test(a_bad_edge_list_is_refused),
         cmocka_unit_test(every_damage_to_the_index_is_found),
         cmocka_unit_test(a_fault_is_told_with_its_place),
+        cmocka_unit_test(a_graph_is_not_sorted_into_itself),
         cmocka_unit_test(pointers_and_sizes_are_checked),
         cmocka_unit_test(every_status_has_a_text_of_its_own),
     };

@@ -14,7 +14,7 @@ from tap import done, equal, ok, skip  # noqa: E402
 
 GENERATOR, CC = os.path.abspath(os.environ.get('CGTPGEN', 'build/cgtpgen')), os.environ.get('CC', 'gcc')
 NVCC = os.environ.get('NVCC') or shutil.which('nvcc') or '/usr/local/cuda/bin/nvcc'
-LINES = {'c': 1400, 'cuda': 4350}  # of the runtime, at most, for mace_large
+LINES = {'c': 1410, 'cuda': 4350}  # of the runtime, at most, for mace_large
 SMALL = '''cgtp: 1
 name: NAME
 irreps: {x: 32x0e + 32x1o, y: 0e + 1o, z: 32x0e + 32x1o}
@@ -105,7 +105,7 @@ def kept(root):
     write(f'{folder}/gen/cgtp_mine.h', 'mine\n')
     equal(re.findall(r'^--- (.*)', run(*command, '--check', folder=folder).stdout, re.M), ['gen/cgtp_gemm.h'],
           '--check: a file that no product needs')
-    ok(not run(*command, '--prune', folder=folder).stdout and not os.path.exists(f'{folder}/gen/cgtp_gemm.h') and
+    ok(run(*command, '--prune', folder=folder).returncode == 0 and not os.path.exists(f'{folder}/gen/cgtp_gemm.h') and
        os.path.exists(f'{folder}/gen/cgtp_mine.h'), '--prune removes it, and no other')
     alone = run(GENERATOR, '--backend=c', '--emit=runtime', '--list', 'one.yaml', folder=folder)
     equal(alone.stdout, run(GENERATOR, '--backend=c', '--list=runtime', 'one.yaml', folder=folder).stdout,

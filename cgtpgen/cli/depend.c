@@ -47,3 +47,20 @@ void depend_rule(struct text *out, const char *const *target, int targets, bool 
     for (int i = 0; i < sources && phony; i++)
         text_printf(out, "\n%s:\n", escape(out->arena, source[i]));
 }
+
+bool depend_rules(const char *text)
+{
+    bool goes_on = false; /* the line before ends with a backslash */
+    for (const char *line = text; *line;) {
+        const size_t n = strcspn(line, "\n");
+        bool colon = false;
+        for (size_t i = 0; i < n; i++)
+            colon |= line[i] == ':' && (i + 1 == n || line[i + 1] == ' ' || line[i + 1] == '\r');
+        const bool blank = strspn(line, " \r") >= n;
+        if (!goes_on && !blank && (!colon || *line == '\t' || *line == '#'))
+            return false;
+        goes_on = n && line[n - 1] == '\\';
+        line += n + (line[n] == '\n');
+    }
+    return true;
+}

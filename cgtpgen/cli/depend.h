@@ -11,4 +11,8 @@
 void depend_rule(struct text *, const char *const *target, int targets, bool verbatim,
                  const char *const *source, int sources, bool phony);
 
+/* Are there such rules in the text and nothing else, as what people write has: commands, variables, comments?
+ */
+bool depend_rules(const char *text);
+
 #endif

@@ -3,19 +3,6 @@
 
 #include "emit/memory.h"
 
-/* Sources that take a compiler long. */
-static void lint_code(const struct spec *spec, const struct output_file *file, int files, struct diag *diag)
-{
-    enum { LARGE = 2000000 }; /* bytes */
-    for (int i = 0; i < files; i++)
-        if (file[i].kernel >= 0 && file[i].size > LARGE) {
-            const struct spec_kernel *k = &spec->kernel[file[i].kernel];
-            diag_report(diag, DIAG_LARGE_CODE, k->pos,
-                        "the source of kernel %s has more than %d MB: compilers take about a minute for it",
-                        k->name, LARGE / 1000000);
-        }
-}
-
 /* Kernels whose workspace is large beside their arguments, on a graph with as many edges per node as models
  * have. */
 static void lint_memory(const struct schedules *all, struct diag *diag)
@@ -45,7 +32,7 @@ static void lint_memory(const struct schedules *all, struct diag *diag)
 void judge_cost(const struct schedules *all, const struct output_file *file, int files,
                 const enum diag_severity *severity, struct diag *diag)
 {
-    lint_code(all->plan->problem->spec, file, files, diag);
+    emit_lint(all->plan->problem->spec, file, files, diag);
     if (severity[DIAG_MEMORY] != SEVERITY_IGNORED)
         lint_memory(all, diag);
 }

@@ -19,7 +19,9 @@
 #include "cli/judge.h"
 #include "cli/leftover.h"
 #include "cli/options.h"
+#include "cli/replace.h"
 #include "emit/emitter.h"
+#include "emit/seal.h"
 #include "util/file.h"
 #include "util/hash.h"
 #include "form/form.h"
@@ -30,6 +32,7 @@
 #include "plan/plan.h"
 #include "spec/names.h"
 #include "cli/print.h"
+#include "cli/product.h"
 #include "cli/vendor.h"
 #include "util/version.h"
 
@@ -44,19 +47,8 @@
 enum {
     SPEC_LIMIT =
         (1 << 20) + 1, /* bytes read: one more than spec_read takes, so that it sees when there are more */
-    MEMORY_MOST = 900 << 20 /* bytes that a spec may take */
-};
-
-/* A spec file and what became of it. */
-struct product {
-    const char *file;  /* as given; "-": standard input */
-    const char *shown; /* the same in messages */
-    bool first;        /* of the call: files that all products share are written for it */
-    const struct schedules *schedules;
-    int files;                   /* 0 where only reports are asked for */
-    struct output_file *text;    /* [own] */
-    int own;                     /* those of its files that are its own, not the runtime's */
-    struct file_content *output; /* path: folder/name */
+    MEMORY_MOST = 900 << 20, /* bytes that a spec may take */
+    ENTRIES_MOST = 6000000   /* form_entries, for which it takes 600 MB */
 };
 
 /* Generated files that stayed behind. */
@@ -177,6 +169,11 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
     }
     if (form)
         lint(problem, form, &diag);
+    const int64_t entries = form ? form_entries(problem, form) : 0;
+    if (entries > ENTRIES_MOST)
+        diag_report(&diag, DIAG_LIMIT, (struct pos){0},
+                    "its kernels have %lld terms of coefficients; at most %d can be coded in one spec",
+                    (long long)entries, ENTRIES_MOST);
     put_messages(&diag, options);
     if (diag.errors) /* warnings may be errors */
         form = NULL;
@@ -255,50 +252,12 @@ static void add_runtime(struct arena *a, const struct options *options, struct p
             (struct file_content){join(a, options->output, needed[i].name), needed[i].text, needed[i].size};
 }
 
-/* What a product has for itself in a program and in its folder: a name, symbols, files. */
-struct claims {
-    struct arena *arena;
-    int n, capacity;
-    struct claim {
-        const char *message, *name;
-        const struct product *by;
-    } * claim;
-};
-
-static void add_claim(struct claims *all, const char *message, const char *name, const struct product *by)
-{
-    all->claim = arena_grow(all->arena, all->claim, all->n, &all->capacity, sizeof *all->claim);
-    all->claim[all->n++] = (struct claim){message, name, by};
-}
-
-static void add_claims_of(struct claims *all, const struct product *p)
-{
-    const char **symbol;
-    int symbols = emit_symbols(all->arena, p->schedules->plan, &symbol);
-    add_claim(all, "the name '%s' is that of %s too", p->schedules->plan->problem->spec->name, p);
-    for (int i = 0; i < symbols; i++)
-        add_claim(all, "it defines %s, and so does %s", symbol[i], p);
-    for (int i = 0; i < p->files; i++)
-        add_claim(all, "it generates %s, and so does %s", p->output[i].path, p);
-}
-
-/* Two specs must not define the same symbol or generate the same file: a name can begin with another, a +
- * b_forward, a_b + forward. */
 static enum exit_status check_collisions(struct arena *a, const struct options *options,
                                          const struct product *product)
 {
-    struct claims all = {.arena = a};
-    for (int i = 0; i < options->specs; i++)
-        add_claims_of(&all, &product[i]);
-    const char **name = NEW_ARRAY(a, const char *, all.n);
-    for (int i = 0; i < all.n; i++) /* the same name in another role is no collision */
-        name[i] = arena_printf(a, "%s %s", all.claim[i].message, all.claim[i].name);
-    int first, later = hash_repeated(a, name, all.n, &first);
-    if (later < 0)
+    struct diag diag = {.arena = a};
+    if (!product_collision(product, options->specs, &diag))
         return EXIT_OK;
-    const struct claim *c = &all.claim[later];
-    struct diag diag = {.file = c->by->shown, .arena = a};
-    diag_report(&diag, DIAG_COLLISION, (struct pos){0}, c->message, c->name, all.claim[first].by->shown);
     put_messages(&diag, options);
     return EXIT_SPEC;
 }
@@ -344,20 +303,27 @@ static enum exit_status find_leftovers(struct arena *a, const struct options *op
     return find_old_runtime(a, options, product, all);
 }
 
-/* With --prune removes them, without says that they are there. */
+/* With --prune removes them, and says so, but for those that somebody edited; without says that they are
+ * there. */
 static enum exit_status mind_leftovers(struct arena *a, const struct options *options,
                                        const struct product *product)
 {
     struct leftovers all = {0};
     struct text notes = {.arena = a};
     enum exit_status status = find_leftovers(a, options, product, &all);
-    for (int i = 0; i < all.n && !status; i++)
-        if (!options->prune)
-            text_printf(&notes,
-                        "cgtpgen: %s is left over: today's spec does not make it; --prune removes it\n",
-                        all.file[i].path);
-        else if (remove(all.file[i].path))
-            status = io_error(a, all.file[i].path);
+    for (int i = 0; i < all.n && !status; i++) {
+        const struct file_content *file = &all.file[i];
+        const enum seal seal = vendor_seal(a, file->path, file->text, file->size);
+        const bool edited = seal != SEAL_WHOLE && !options->force;
+        if (options->prune && !edited && remove(file->path))
+            status = io_error(a, file->path);
+        else
+            text_printf(&notes, "cgtpgen: %s is left over: today's spec does not make it; %s\n", file->path,
+                        !options->prune ? "--prune removes it"
+                        : edited ? seal == SEAL_OLD ? "it stays, for it has no checksum, and may be edited"
+                                                    : "it stays, for it was edited since cgtpgen wrote it"
+                                 : "it is removed");
+    }
     put_error(&notes);
     return status;
 }
@@ -450,6 +416,25 @@ static bool check_distinct(struct arena *a, const struct options *options, const
     return !wrong.n;
 }
 
+/* Nothing is written over that others wrote; what somebody edited is named. */
+static enum exit_status check_replaced(struct arena *a, const struct options *options,
+                                       const struct file_content *file, int generated, int files)
+{
+    struct text refused = {.arena = a};
+    struct diag *edited = NEW_ARRAY(a, struct diag, generated + 1);
+    const char *failed;
+    bool wrong = false;
+    if (!replace_check(a, options, file, generated, files, edited, &refused, &failed))
+        return io_error(a, failed);
+    for (int i = 0; i < generated; i++)
+        if (edited[i].messages) {
+            put_messages(&edited[i], options);
+            wrong |= edited[i].errors;
+        }
+    put_error(&refused);
+    return refused.n ? EXIT_IO : wrong ? EXIT_SPEC : EXIT_OK;
+}
+
 /* Writes everything: generated files to the folder or to standard output, dependency files. */
 static enum exit_status write_files(struct arena *a, const struct options *options,
                                     const struct product *product, struct file_content *file, int files)
@@ -463,8 +448,7 @@ static enum exit_status write_files(struct arena *a, const struct options *optio
     }
     if (to_stdout)
         files = 0;
-    else if (options->output && !file_make_folder(a, options->output))
-        return write_error(a, options->output);
+    const int generated = files;
     if (options->depend) {
         int more = add_dependencies(a, options, product, &file[files]);
         if (options->depend_file && !strcmp(options->depend_file, "-"))
@@ -474,8 +458,13 @@ static enum exit_status write_files(struct arena *a, const struct options *optio
     }
     if (!check_distinct(a, options, file, files))
         return EXIT_USAGE;
+    enum exit_status status = check_replaced(a, options, file, generated, files);
+    if (status)
+        return status;
+    if (!to_stdout && options->output && !file_make_folder(a, options->output))
+        return write_error(a, options->output);
     const char *failed = file_replace(a, file, files);
-    enum exit_status status = failed ? write_error(a, failed) : EXIT_OK;
+    status = failed ? write_error(a, failed) : EXIT_OK;
     if (!status && !to_stdout && options->write)
         status = mind_leftovers(a, options, product);
     return status ? status : put_output(a, &out);

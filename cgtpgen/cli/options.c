@@ -20,6 +20,7 @@ const char options_help[] =
     "                    report (default: header,source)\n"
     "  --measured=FILE   show in the report what ran: FILE has the rows of a gpu-bench\n"
     "  --prune           remove files that were generated for a kernel that the spec no longer has\n"
+    "  --force           replace files that cgtpgen did not write, too; with --prune remove edited ones\n"
     "  --check           write nothing; print a diff of every file that is missing, differs or is left over\n"
     "  --list            write nothing; print the names of the files; --list=runtime: of those that "
     "products\n"
@@ -52,6 +53,7 @@ enum option {
     OPTION_EMIT,
     OPTION_MEASURED,
     OPTION_PRUNE,
+    OPTION_FORCE,
     OPTION_CHECK,
     OPTION_LIST_RUNTIME,
     OPTION_LIST,
@@ -84,6 +86,7 @@ static const struct {
     [OPTION_EMIT] = {"--emit", true, true},
     [OPTION_MEASURED] = {"--measured", true, false},
     [OPTION_PRUNE] = {"--prune", false, true},
+    [OPTION_FORCE] = {"--force", false, true},
     [OPTION_CHECK] = {"--check", false, true},
     [OPTION_LIST_RUNTIME] = {"--list=runtime", false, true},
     [OPTION_LIST] = {"--list", false, true},
@@ -321,6 +324,9 @@ static bool read_value(struct arena *a, enum option option, const char *value, s
     case OPTION_PRUNE:
         o->prune = true;
         return true;
+    case OPTION_FORCE:
+        o->force = true;
+        return true;
     case OPTION_CHECK:
         o->check = true;
         return true;
@@ -425,6 +431,8 @@ static bool check_together(struct options *o, struct text *error)
         wrong = "--check compares with a folder; -o - names none";
     else if (o->prune && (o->check || o->list || to_stdout || !o->write))
         wrong = "--prune removes files: not with --check, --list, -o - or --print without -o";
+    else if (o->force && (o->lint || o->check || o->list || (to_stdout && !o->depend_file) || !o->write))
+        wrong = "--force replaces files: not with --lint, --check, --list, -o - or --print without -o";
     else if (o->print && (to_stdout || o->check || o->list || depend_to_stdout))
         wrong = "--print needs standard output for itself: not with -o -, -MF -, --check or --list";
     else if (to_stdout && depend_to_stdout)

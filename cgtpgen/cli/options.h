@@ -38,6 +38,7 @@ struct options {
     unsigned dump;                 /* bits of dump_kind */
     bool write;                    /* write the generated files: not where only reports are asked for */
     bool prune;                    /* remove generated files that stayed behind */
+    bool force;                    /* replace what others wrote, remove what was edited */
     bool check;                    /* compare with what is there instead of writing */
     bool lint;                     /* read and judge the specs, nothing else */
     struct message_options messages;

@@ -36,6 +36,12 @@ int vendor_files(const struct vendored *all, const struct options *o, struct out
     return runtime_files(all->arena, all->file, all->n, emit_has(o->emit, "device"), needed);
 }
 
+enum seal vendor_seal(struct arena *a, const char *path, const char *text, size_t size)
+{
+    const char *slash = strrchr(path, '/');
+    return runtime_seal(a, slash ? slash + 1 : path, text, size);
+}
+
 int vendor_leftovers(struct arena *a, const char *folder, const struct file_content *needed, int n,
                      struct file_content **found)
 {
@@ -52,7 +58,7 @@ int vendor_leftovers(struct arena *a, const char *folder, const struct file_cont
         for (int k = 0; k < n; k++)
             is_needed |= !strcmp(needed[k].path, path);
         const char *text = !is_needed && file_is_plain(path) ? file_read(a, path, SIZE_MAX, &size) : NULL;
-        if (text && runtime_is(a, name[i], text))
+        if (text && runtime_seal(a, name[i], text, size) != SEAL_NONE)
             (*found)[all++] = (struct file_content){path, text, size};
     }
     return all;

@@ -4,6 +4,7 @@
 
 #include "cli/options.h"
 #include "emit/emitter.h"
+#include "emit/seal.h"
 #include "util/file.h"
 
 /* The texts of all products. */
@@ -19,6 +20,10 @@ void vendor_product(struct vendored *, const struct options *, const struct sche
 
 /* The runtime's files for them. Returns how many. */
 int vendor_files(const struct vendored *, const struct options *, struct output_file **needed);
+
+/* The seal of a file: of the runtime's, which have no checksum, those are whole that are as they would be
+ * written. */
+enum seal vendor_seal(struct arena *, const char *path, const char *text, size_t size);
 
 /* Files of the runtime's in the folder (NULL: the current one) that are not among those needed, with their
  * text. Returns their number, -1 with errno set where the folder cannot be read. */

@@ -6,6 +6,7 @@
 #include "emit/plan_text.h"
 #include "emit/python.h"
 #include "emit/report.h"
+#include "emit/seal.h"
 #include "emit/torch.h"
 #include "emit/tune.h"
 #include "emit/unity.h"
@@ -194,8 +195,25 @@ struct files {
     struct output_file *file;
 };
 
-static void add_file(struct files *all, const char *name, const char *text, size_t size, int kernel)
+/* The text of a mutant's file says so, for it looks like any other. */
+static char *marked(struct arena *a, const char *text, size_t *size, int mutant)
 {
+    const char *by = strstr(text, SEAL_BY), *rest = by ? by : text;
+    struct text t = {.arena = a};
+    text_put(&t, text, (size_t)(rest - text));
+    text_printf(&t, "With a mistake made on purpose (--mutate=%d). ", mutant);
+    text_put(&t, rest, *size - (size_t)(rest - text));
+    *size = t.n;
+    return t.s;
+}
+
+static void add_file(struct files *all, const struct emission *from, const char *name, char *text,
+                     size_t size, int kernel)
+{
+    const struct mutation *mutation = from->schedules->mutation;
+    if (mutation && mutation->wanted)
+        text = marked(all->arena, text, &size, mutation->wanted);
+    seal_set(text, size);
     all->file = arena_grow(all->arena, all->file, all->n, &all->capacity, sizeof *all->file);
     all->file[all->n++] = (struct output_file){name, text, size, kernel};
 }
@@ -208,8 +226,8 @@ static void add_files(struct files *all, const struct emission *from, const stru
     for (int k = 0; k < count; k++) {
         struct text out = {.arena = all->arena};
         e->emit(&out, from, e->suffix ? NULL : &from->schedules->kernel[k]);
-        add_file(all, file_name(all->arena, e, from->backend, plan, plan->kernel[k].form, 0),
-                 text_string(&out), out.n, e->suffix ? -1 : k);
+        add_file(all, from, file_name(all->arena, e, from->backend, plan, plan->kernel[k].form, 0), out.s,
+                 out.n, e->suffix ? -1 : k);
     }
 }
 
@@ -231,7 +249,7 @@ static void add_alternatives(struct files *all, const struct emission *from, con
             const size_t size = out.n;
             const char *kept = arena_copy(arena_scratch(a), text_string(&out), size + 1);
             arena_release(a, mark);
-            add_file(all, name, arena_copy(a, kept, size + 1), size, k);
+            add_file(all, from, name, arena_copy(a, kept, size + 1), size, k);
             arena_empty(a->scratch);
         }
 }
@@ -259,4 +277,16 @@ int emit_files(struct arena *a, const struct emission *from, unsigned rows, stru
     }
     *files = all.file;
     return all.n;
+}
+
+void emit_lint(const struct spec *spec, const struct output_file *file, int files, struct diag *diag)
+{
+    enum { LARGE = 2000000 }; /* bytes */
+    for (int i = 0; i < files; i++)
+        if (file[i].kernel >= 0 && file[i].size > LARGE) {
+            const struct spec_kernel *k = &spec->kernel[file[i].kernel];
+            diag_report(diag, DIAG_LARGE_CODE, k->pos,
+                        "the source of kernel %s has more than %d MB: compilers take about a minute for it",
+                        k->name, LARGE / 1000000);
+        }
 }

@@ -9,7 +9,7 @@
 
 struct output_file {
     const char *name; /* without a folder: NAME_forward.c */
-    const char *text;
+    char *text;       /* with its seal (seal.h) */
     size_t size;
     int kernel; /* the number of the one that it is the source of; -1: of none alone */
 };
@@ -60,5 +60,8 @@ bool emit_has(unsigned rows, const char *word);
 /* Writes what is asked for, a set of bits 1 << row, to files in memory, in the table's order. Returns their
  * number. */
 int emit_files(struct arena *, const struct emission *, unsigned rows, struct output_file **files);
+
+/* Warns of sources that take a compiler long. */
+void emit_lint(const struct spec *, const struct output_file *, int files, struct diag *);
 
 #endif

@@ -2,6 +2,7 @@
 #include "emit/plan_text.h"
 #include "emit/emit.h"
 #include "emit/memory.h"
+#include "emit/seal.h"
 #include "schedule/print.h"
 
 #include <string.h>
@@ -98,6 +99,7 @@ void emit_plan_text(struct text *out, const struct emission *e)
                 all->target.device->lanes > 1
                     ? arena_printf(out->arena, "%s, %s", e->backend->name, all->target.device->name)
                     : e->backend->name);
+    text_puts(&t, SEAL_BY " (" SEAL_TEXT "); edit the spec, not this.\n");
     rows(&t, p);
     text_puts(&t, "\npaths: number: segments, mode, coefficient; place in a row of w, shape\n");
     emit_paths(&t, all->plan, "  ");

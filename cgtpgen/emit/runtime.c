@@ -13,19 +13,23 @@ static int find(const char *name, size_t n)
     return -1;
 }
 
-static const char *text_of(struct arena *a, int file)
+static char *text_of(struct arena *a, int file)
 {
     struct text t = {.arena = a};
     for (const char *const *line = runtime_texts[file].line; *line; line++)
         text_puts(&t, *line);
-    return text_string(&t);
+    return t.s;
 }
 
-bool runtime_is(struct arena *a, const char *name, const char *text)
+enum seal runtime_seal(struct arena *a, const char *name, const char *text, size_t size)
 {
     const int file = find(name, strlen(name));
-    const char *says = arena_printf(a, "%s - ", name);
-    return file >= 0 && (strstr(text, says) || !strcmp(text, text_of(a, file)));
+    if (file < 0)
+        return seal_of(text, size);
+    const char *own = text_of(a, file), *some = arena_string(a, text, size);
+    if (strlen(own) == size && !memcmp(own, text, size))
+        return SEAL_WHOLE;
+    return strstr(some, arena_printf(a, "%s - ", name)) || !strcmp(name, licence) ? SEAL_OLD : SEAL_NONE;
 }
 
 static void need(struct arena *a, bool *needed, int file);
@@ -82,7 +86,7 @@ int runtime_files(struct arena *a, const struct output_file *file, int files, bo
     *result = NEW_ARRAY(a, struct output_file, all + 1);
     for (int i = 0; i < all; i++)
         if (needed[i]) {
-            const char *text = text_of(a, i);
+            char *text = text_of(a, i);
             (*result)[n++] = (struct output_file){runtime_texts[i].name, text, strlen(text), -1};
         }
     return n;

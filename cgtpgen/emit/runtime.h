@@ -6,6 +6,7 @@
 #define CGTPGEN_RUNTIME_H
 
 #include "emit/emitter.h"
+#include "emit/seal.h"
 
 struct runtime_text {
     const char *name;
@@ -14,8 +15,9 @@ struct runtime_text {
 
 extern const struct runtime_text runtime_texts[]; /* at last one without a name */
 
-/* Is it a file of the runtime's, by its name and what it says of itself? */
-bool runtime_is(struct arena *, const char *name, const char *text);
+/* What is known of a file: the runtime's have no checksum, but their names and what they say of themselves;
+ * of the text or of its beginning. Of other names what seal_of says. */
+enum seal runtime_seal(struct arena *, const char *name, const char *text, size_t size);
 
 /* What these files include, and what that includes; the sources that they are linked with; the licence.
  * device: what prepares graphs on a GPU, too. Returns the number. */

@@ -396,3 +396,14 @@ void form_term_print(struct text *out, const struct kernel_form *k, const struct
         }
     text_printf(out, ")");
 }
+
+int64_t form_entries(const struct problem *problem, const struct form *form)
+{
+    int64_t entries = 0, terms = 0;
+    for (int p = 0; p < problem->paths; p++)
+        entries += problem->path[p].cg->n;
+    for (int k = 0; k < form->kernels; k++)
+        for (int o = 0; o < form->kernel[k].outputs; o++)
+            terms += form->kernel[k].output[o].terms;
+    return entries * terms;
+}

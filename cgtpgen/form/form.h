@@ -71,6 +71,9 @@ const char *form_symbol(struct arena *, const char *name);
 /* Derives the kernels that the spec asks for. Returns NULL when one is wrong; diag says what. */
 struct form *form_build(struct arena *, const struct problem *, struct diag *);
 
+/* What there is to be coded: the nonzero coefficients of all paths, for each term of each output. */
+int64_t form_entries(const struct problem *, const struct form *);
+
 /* The first of the form's kernels that is what k derives from, with all inputs and outputs; NULL: none. */
 const struct kernel_form *form_parent(const struct form *, const struct kernel_form *k);
 

@@ -7,6 +7,7 @@
 #include "spec/names.h"
 
 #include <string.h>
+#include <strings.h>
 
 enum { KERNELS_MAX = 256, OUTPUTS_MAX = 64, TERMS_MAX = 1024, BY_DEFAULT = 3 /* the first of known_table */ };
 
@@ -344,6 +345,11 @@ static void check_clash(struct reader *r, const struct spec *spec, const struct 
         const struct kernel_suffix *suffix;
         if (strcmp(longer, shorter) == 0)
             diag_report(r->diag, DIAG_NAME_TAKEN, kernel->pos, "a second kernel is named %s", kernel->name);
+        else if (strcasecmp(longer, shorter) == 0)
+            diag_report(
+                r->diag, DIAG_NAME_TAKEN, kernel->pos,
+                "kernel %s differs from %s by capitals only: some systems would have one file for both",
+                kernel->name, other->name);
         else if (strncmp(longer, shorter, least) == 0 && (suffix = suffix_of(longer + least)))
             diag_report(r->diag, DIAG_NAME_TAKEN, kernel->pos, "kernel %s: %s is also %s%s%s", kernel->name,
                         longer, suffix->before, shorter, suffix->after);

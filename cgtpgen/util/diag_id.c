@@ -57,4 +57,5 @@ const struct diag_row diag_table[DIAG_COUNT] = {
     [DIAG_DEAD_INDEX] = {"dead-index", SEVERITY_WARNING},
     [DIAG_LARGE_CODE] = {"large-code", SEVERITY_WARNING},
     [DIAG_MEMORY] = {"memory", SEVERITY_IGNORED},
+    [DIAG_EDITED_FILE] = {"edited-file", SEVERITY_WARNING},
 };

@@ -69,6 +69,7 @@ enum diag_id {
     /* And what it costs. */
     DIAG_LARGE_CODE,
     DIAG_MEMORY,
+    DIAG_EDITED_FILE,
     DIAG_COUNT
 };
 

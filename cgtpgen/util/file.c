@@ -106,9 +106,16 @@ int file_names(struct arena *a, const char *folder, const char ***names)
     int error = errno;
     closedir(all);
     errno = error;
-    qsort(list, (size_t)n, sizeof *list, by_name);
+    if (n) /* qsort takes no null pointer */
+        qsort(list, (size_t)n, sizeof *list, by_name);
     *names = list;
     return error ? -1 : n;
+}
+
+bool file_is_regular(const char *path)
+{
+    struct stat status;
+    return !stat(path, &status) && S_ISREG(status.st_mode);
 }
 
 bool file_is_plain(const char *path)
@@ -179,7 +186,8 @@ static bool plan_change(struct arena *a, const struct file_content *content, int
     return true;
 }
 
-/* Opens, writes, closes. A new file's permissions are the umask's, an old one's are kept. */
+/* Opens, writes, closes. A new file's permissions are the umask's, an old one's are kept, but for the bits
+ * that let a program run as the file's owner: who writes it now may be another. */
 static bool write_change(struct change *c)
 {
     /* Opening a pipe without a reader fails where it would wait for one; what is written then waits. */
@@ -191,7 +199,7 @@ static bool write_change(struct change *c)
     struct stat status;
     bool ok = file_put(descriptor, c->content->text, c->content->size);
     if (ok && c->temporary && !stat(c->path, &status))
-        ok = !fchmod(descriptor, status.st_mode & 07777);
+        ok = !fchmod(descriptor, status.st_mode & 0777);
     int error = errno;
     if (close(descriptor) && ok)
         return false;

@@ -33,6 +33,9 @@ const char *file_join(struct arena *, const char *folder, const char *name);
 /* The names of all that is in the folder, sorted. Returns their number; -1 with errno set when that fails. */
 int file_names(struct arena *, const char *folder, const char ***names);
 
+/* Is it a regular file, or a symbolic link to one? */
+bool file_is_regular(const char *path);
+
 /* Is it a regular file itself, not by way of a symbolic link? */
 bool file_is_plain(const char *path);
 

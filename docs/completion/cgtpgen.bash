@@ -2,13 +2,13 @@
 
 _cgtpgen()
 {
-    local options='-o --name= --backend= --arch= --emit= --measured= --prune --check --list --lint -W --diagnostics=
+    local options='-o --name= --backend= --arch= --emit= --measured= --prune --force --check --list --lint -W --diagnostics=
         --color= --print= -MD -MF -MT -MP -d -h --help -V --version'
     local backends='cuda c'
     local archs='sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 c'
     local emit='header hpp source unity plan selftest torch jax tune runtime device report'
     local print='paths nnz weights plan cost json'
-    local warnings='all error no-paths dead-input dead-filter filter-multiplicity dead-output dead-argument dead-index large-code memory'
+    local warnings='all error no-paths dead-input dead-filter filter-multiplicity dead-output dead-argument dead-index large-code memory edited-file'
     local word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]} list='' before=''
 
     # Words end at =, and it is one itself.

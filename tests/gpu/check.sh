@@ -1,6 +1,7 @@
 #!/bin/sh
 # check.sh FOLDER PREFIX: runs the programs that make gpu-check built in FOLDER/PREFIXnarrow, PREFIXgolden, regress and
-# sanitize; with random for the prefix, those that make gpu-random built in FOLDER/random. Prints each one's TAP under its
+# sanitize; with random for the prefix, those that make gpu-random built in FOLDER/random; with some, those that make gpu-some
+# built in FOLDER/narrow. Prints each one's TAP under its
 # name, then one summary line; exits 1 if anything failed. What needs the device for itself runs alone; the rest, mostly
 # arithmetic of the host, at once.
 #
@@ -67,6 +68,17 @@ check_random() {
     fi
 }
 
+# A few products: what shows an error soonest.
+check_some() {
+    checked narrow descriptor sizes paths calls
+    devices narrow --runs=10 repeat capture streams
+    wait
+    if [ "$tool" ]; then
+        sanitized narrow memcheck sizes
+        wait
+    fi
+}
+
 check_all() {
     narrow=${prefix}narrow
     checked "$narrow" descriptor sizes paths calls symmetry euler quotients
@@ -98,6 +110,7 @@ if ! command -v "$tool" > /dev/null; then
 fi
 case $prefix in
 random) check_random ;;
+some) check_some ;;
 *) check_all ;;
 esac
 

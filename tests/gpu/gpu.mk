@@ -8,6 +8,11 @@
 # make gpu-check      builds and runs all checks; MODE=quick: some. The log is $(GPU_DIR)/check.log
 # make gpu-random     the same of random products (tests/random_spec.py): GPU_RANDOM=FIRST:COUNT of them. The log is
 #                     $(GPU_DIR)/random.log; what fails is named by its number, and made small by tests/random_spec.py shrink
+# make gpu-some       builds the products of set narrow (sources.py) whose names match SOME, and runs the quick checks and
+#                     memcheck of them. The log is $(GPU_DIR)/some/some.log
+# make gpu-judge      that, and then times the benchmark's products (JUDGED: main, large, quick) by the generators of two built
+#                     source trees in turn: OLD=DIR, and NEW=DIR (default: this one). The log is $(GPU_DIR)/judge.log, the
+#                     rows $(GPU_DIR)/judge/rows.tsv; JUDGE_OPTIONS: more for sweep_random.py
 # make gpu-bench      times the benchmark's kernels: GPU_BENCH="main large" (default); large is lmax 4 and 5, whose
 #                     kernels compile for minutes; quick is a few of main; sweep (and sweep_large) are golden cases
 #                     with more channels, 100,000 items each, and a table of them, bench_sweep.md. Logs: bench_main.log, ..; the rows:
@@ -41,7 +46,7 @@ SANITIZER_TOOL ?= $(firstword $(shell command -v compute-sanitizer) \
 MODE ?= full
 GPU_RANDOM ?= 0:100
 
-.PHONY: gpu-sources gpu-check gpu-random gpu-bench gpu-bench-library gpu-programs gpu-ranks
+.PHONY: gpu-sources gpu-check gpu-random gpu-some gpu-judge gpu-bench gpu-bench-library gpu-programs gpu-ranks
 
 GPU_COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
 GPU_GENERATE = $(PYTHON) tests/gpu/sources.py --generator=$(GPU_GENERATOR) --backend=$(GPU_BACKEND) \
@@ -140,6 +145,22 @@ gpu-random: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
 	$(Q)$(MAKE) CC='$(CC)' -j$(GPU_JOBS) gpu-programs GPU_SET=random GPU_PROGRAMS='$(GPU_SHARDS) device'
 	$(Q)SANITIZER_TOOL='$(SANITIZER_TOOL)' sh tests/gpu/logged.sh $(GPU_DIR)/random.log \
 	    sh tests/gpu/check.sh $(GPU_DIR) random
+
+# A folder of its own: set narrow is whole in the other.
+SOME ?= .
+gpu-some: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
+	$(Q)$(GPU_GENERATE) --out=$(GPU_DIR)/some --product='$(SOME)' narrow
+	$(Q)$(MAKE) CC='$(CC)' -j$(GPU_JOBS) gpu-programs GPU_DIR=$(GPU_DIR)/some GPU_SET=narrow \
+	    GPU_PROGRAMS='$(GPU_SHARDS) device'
+	$(Q)SANITIZER_TOOL='$(SANITIZER_TOOL)' sh tests/gpu/logged.sh $(GPU_DIR)/some/some.log \
+	    sh tests/gpu/check.sh $(GPU_DIR)/some some
+
+JUDGED ?= main
+NEW ?= .
+gpu-judge: gpu-some
+	$(Q)sh tests/gpu/logged.sh $(GPU_DIR)/judge.log $(PYTHON) tests/gpu/sweep_random.py --published=$(JUDGED) \
+	    --trees=$(OLD),$(NEW) --rounds=2 --jobs=$(GPU_JOBS) --arch=$(GPU_ARCH) --backend=$(GPU_BACKEND) \
+	    --out=$(GPU_DIR)/judge $(JUDGE_OPTIONS)
 
 GPU_DRAWN = $(filter-out sweep%,$(GPU_BENCH))
 gpu-bench:

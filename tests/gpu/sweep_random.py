@@ -5,7 +5,8 @@ Usage: sweep_random.py [options] [make] [build] [run] [table]
 
   make    draws, generates into OUT/LETTER (a folder for each generator, with its runtime), says what could not be generated
   build   compiles there, where nvcc is: a program for each layer, the longest sources first; says what took too long
-  run     times every layer by all generators in turn, compares a sample of its outputs with the dense reference,
+  run     times every layer by all generators in turn, compares a sample of its outputs with the dense reference
+          (not gradients of what over 2,000 items share: make gpu-random has those),
           writes OUT/rows.tsv
   table   prints the tables of OUT/rows.tsv
 Without a word: all four. OUT may be made on one machine and built and run on another. The status is 1 where numbers are

@@ -17,7 +17,7 @@ check_kernels()
     done
     if ! "$CGTPGEN" --backend=cuda -o "$folder" $local_specs > "$folder/log" 2>&1; then
         sed 's/^/# /' "$folder/log"
-        echo "Bail out! $group was not generated"
+        echo "not ok $((n + 1)) - $group was not generated"
         exit 1
     fi
     for file in $("$CGTPGEN" --backend=cuda --list -o "$folder" $local_specs); do
@@ -36,8 +36,8 @@ check_kernels()
     } > "$folder/products.new"
     cmp -s "$folder/products.new" "$folder/products.c" || mv "$folder/products.new" "$folder/products.c"
     if ! tests/simt/build.sh "$folder/check" $sources "$folder/products.c" $drivers > "$folder/log" 2>&1; then
-        grep -A5 error "$folder/log" | sed 's/^/# /'
-        echo "Bail out! $group was not built"
+        tests/why.sh "$folder/log"
+        echo "not ok $((n + 1)) - $group was not built"
         exit 1
     fi
     "$folder/check" "$@" > "$folder/tap" 2> "$folder/findings"

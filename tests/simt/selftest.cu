@@ -46,6 +46,9 @@ enum bug {
     BESIDE_READS,       /* beside: what the launch before may not have written yet */
     BESIDE_WRITES,      /* beside: what the launch before may still read */
     BESIDE_ENDS,        /* beside: without waiting for the launch before */
+    COPIED_BOUNDS,      /* blocks: copies past the end */
+    MOVED_NOT_WRITTEN,  /* blocks: moves what nobody wrote */
+    FILLED_BOUNDS,      /* blocks: fills past the end */
 };
 
 /* ---- ring: each warp sums rows of 128 numbers through a private ring of asynchronous copies ---- */
@@ -208,6 +211,23 @@ template <int bug> CGTP_KERNEL(32, 1) beside_kernel(real *to, const real *from, 
         cgtp_launch_wait();
 }
 
+/* ---- blocks: what newer compilers call where structs are copied and filled ---- */
+
+extern "C" {
+void *__tsan_memcpy(void *, const void *, size_t);
+void *__tsan_memmove(void *, const void *, size_t);
+void *__tsan_memset(void *, int, size_t);
+}
+
+template <int bug> CGTP_KERNEL(32, 1) blocks_kernel(real *to, const real *from, const real *empty)
+{
+    if (cgtp_lane())
+        return;
+    __tsan_memcpy(to, from, (bug == COPIED_BOUNDS ? 33 : 32) * sizeof *to);
+    __tsan_memmove(to + 1, bug == MOVED_NOT_WRITTEN ? empty : to, 15 * sizeof *to);
+    __tsan_memset(to + 16, 0, (bug == FILLED_BOUNDS ? 17 : 8) * sizeof *to);
+}
+
 /* ---- running them ---- */
 
 /* Device array that lives as long as this. */
@@ -338,6 +358,18 @@ template <int bug> static bool beside(void)
                           bug == BESIDE_READS ? to_a.p : b.p, false) != CGTP_OK)
         return false;
     return bug == BESIDE_WRITES || (to_a.get() == numbers(32) && to_b.get() == numbers(32));
+}
+
+template <int bug> static bool blocks(void)
+{
+    device_array<real> from("from", numbers(32)), empty("empty", 32), to("to", 32);
+    if (cgtp_launch(blocks_kernel<bug>, 1, 32, 0, NULL, to.p, (const real *)from.p, (const real *)empty.p) != CGTP_OK)
+        return false;
+    const std::vector<real> before = numbers(32), found = to.get();
+    bool right = true;
+    for (size_t i = 0; i < 32; i++)
+        right &= found[i] == (i >= 16 && i < 24 ? 0 : before[i > 0 && i < 16 ? i - 1 : i]);
+    return right;
 }
 
 /* Arrays of all sizes are cleared to their ends, and no further. */
@@ -748,6 +780,7 @@ int main(int argc, char **argv)
     right("products of matrices: what is cut off", rounds);
     right("groups of warps", groups<NONE>);
     right("launches beside one another", beside<NONE>);
+    right("memory copied, moved and filled", blocks<NONE>);
     right("arrays cleared", clears);
     right("rows cleared", clears_rows);
     right("slots of blocks", slots);
@@ -788,6 +821,9 @@ int main(int argc, char **argv)
     wrong("beside: reads what is being written", beside<BESIDE_READS>, 1 << SIMT_RACE, "to_a");
     wrong("beside: writes what is being read", beside<BESIDE_WRITES>, 1 << SIMT_RACE, "a");
     wrong("beside: ends without waiting", beside<BESIDE_ENDS>, 1 << SIMT_UNFINISHED, "");
+    wrong("memory copied from outside of an array", blocks<COPIED_BOUNDS>, 1 << SIMT_OUT_OF_BOUNDS, "from");
+    wrong("memory moved that nobody wrote", blocks<MOVED_NOT_WRITTEN>, 1 << SIMT_UNINITIALISED, "empty");
+    wrong("memory filled past an array", blocks<FILLED_BOUNDS>, 1 << SIMT_OUT_OF_BOUNDS, "to");
     wrong("host reads device memory", host_reads, 1 << SIMT_HOST_ACCESS, "x");
     wrong("freed array read", freed, 1 << SIMT_OUT_OF_BOUNDS, "freed gone");
     printf("1..%d\n", line);

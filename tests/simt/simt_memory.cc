@@ -527,6 +527,24 @@ void __tsan_write_range(void *p, size_t bytes)
 {
     check_here<WRITE>(p, bytes, __builtin_return_address(0));
 }
+/* What clang 15 and later call where a kernel's copies or fills of structs are memcpy, memmove or memset. */
+void *__tsan_memcpy(void *to, const void *from, size_t bytes)
+{
+    check_here<READ>(from, bytes, __builtin_return_address(0));
+    check_here<WRITE>(to, bytes, __builtin_return_address(0));
+    return memcpy(to, from, bytes);
+}
+void *__tsan_memmove(void *to, const void *from, size_t bytes)
+{
+    check_here<READ>(from, bytes, __builtin_return_address(0));
+    check_here<WRITE>(to, bytes, __builtin_return_address(0));
+    return memmove(to, from, bytes);
+}
+void *__tsan_memset(void *to, int value, size_t bytes)
+{
+    check_here<WRITE>(to, bytes, __builtin_return_address(0));
+    return memset(to, value, bytes);
+}
 void __tsan_vptr_update(void **, void *)
 {
 }

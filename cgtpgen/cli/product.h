@@ -1,0 +1,25 @@
+/* product.h - a spec of the call and what became of it; names that two of them have. */
+#ifndef CGTPGEN_PRODUCT_H
+#define CGTPGEN_PRODUCT_H
+
+#include "emit/emitter.h"
+#include "util/diag.h"
+#include "util/file.h"
+
+/* A spec file and what became of it. */
+struct product {
+    const char *file;  /* as given; "-": standard input */
+    const char *shown; /* the same in messages */
+    bool first;        /* of the call: files that all products share are written for it */
+    const struct schedules *schedules;
+    int files;                   /* 0 where only reports are asked for */
+    struct output_file *text;    /* [own] */
+    int own;                     /* those of its files that are its own, not the runtime's */
+    struct file_content *output; /* path: folder/name */
+};
+
+/* Two specs must not define the same symbol or generate the same file: a name can begin with another, a +
+ * b_forward, a_b + forward. Reports the first that do; false: none. */
+bool product_collision(const struct product *, int products, struct diag *);
+
+#endif

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""What small specs may cost, whatever they say: they are generated or refused in little processor time and memory, which
+the system bounds. What would take more than there may be is refused before any code of it is made."""
+import os
+import random
+import re
+import resource
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, 'tests')
+from tap import done, equal, ok, skip  # noqa: E402
+
+GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
+COUNT, SEED = 200, 36
+SEEDS = [f'specs/{name}.yaml' for name in ('mace_medium', 'nequip_water', 'tetris_poly_2', 'sevennet_l3i5_layer2', 'allegro_lmax2')]
+WORDS = ['forward', 'backward', 'double_backward', 'triple_backward', 'jvp', 'backward_jvp', 'double_backward_jvp']
+
+
+def generate(text, backend, seconds, megabytes):
+    """(exit status, messages) within bounds of processor time and address space."""
+    def bound():
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+    result = subprocess.run([GENERATOR, f'--backend={backend}', '-Wno-all', '-o', '-', '-'], input=text, text=True,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, preexec_fn=bound)
+    return result.returncode, result.stderr
+
+
+def changed(draw, text):
+    """A small change or some: numbers, segments, degrees, kernels."""
+    for _ in range(draw.randint(1, 4)):
+        kind = draw.randrange(4)
+        if kind == 0:  # another number
+            at = draw.choice(list(re.finditer(r'\d+', text)))
+            text = text[:at.start()] + draw.choice(['0', '1', '2', '7', '32', '128', '100000', '-1']) + text[at.end():]
+        elif kind == 1:  # a segment twice, or another degree
+            found = list(re.finditer(r'\d+x(\d+)([eo])', text))
+            if found:
+                at = draw.choice(found)
+                text = text[:at.end()] + f' + {draw.randint(1, 9)}x{draw.randint(0, 5)}{draw.choice("eo")}' + text[at.end():]
+        elif kind == 2:  # other kernels
+            some = draw.sample(WORDS, draw.randint(1, 4))
+            text = re.sub(r'^kernels:.*\n', '', text, flags=re.M) + f'kernels: [{", ".join(some)}]\n'
+        else:  # a line less
+            lines = text.splitlines(True)
+            del lines[draw.randrange(len(lines))]
+            text = ''.join(lines)
+    return text
+
+
+def test_large():
+    """Seven kernels of all degrees, of both parities, in 470 bytes."""
+    both, one = (' + '.join(f'{l}{p}' for l in range(12) for p in parities(l)) for parities in (lambda l: 'eo', lambda l: 'eo'[l % 2]))
+    text = f'cgtp: 1\nname: large\nirreps: {{x: {both}, y: {one}, z: {both}}}\ninstructions: channelwise\n'
+    for backend in 'c', 'cuda':
+        status, told = generate(text + f'kernels: [{", ".join(WORDS)}]\n', backend, 1, 200)
+        ok(status == 1 and '30805734 terms of coefficients' in told and '[limit]' in told,
+           f'{backend}: what is too much is counted, and refused in a second and 200 MB', status, told)
+    status, told = generate(text + 'kernels: [forward]\n', 'c', 20, 900)
+    equal((status, told), (0, ''), 'one kernel of it is not too much')
+
+
+def test_small():
+    draw = random.Random(SEED)
+    specs = []
+    for path in SEEDS:
+        if os.path.exists(path):
+            with open(path) as file:
+                specs.append(file.read())
+    ok(len(specs) >= 3 and max(map(len, specs)) < 1600, 'small specs to begin with', [len(spec) for spec in specs])
+    wrong, statuses = [], []
+    for number in range(COUNT):
+        text = changed(draw, draw.choice(specs))
+        status, told = generate(text, draw.choice(['c', 'cuda']), 2, 300)
+        statuses.append(status)
+        if status not in (0, 1):
+            wrong += [f'{number}: status {status}', told[:300], text]
+    ok(not wrong, f'{COUNT} changed specs: each is generated or refused in 2 seconds and 300 MB', *wrong[:30])
+    generated = statuses.count(0)
+    ok(40 <= generated <= COUNT - 20, f'{generated} are generated, others refused')
+
+
+if '/san' in os.environ.get('BUILD', 'build'):
+    skip('effort', 'a sanitizer takes more')
+else:
+    test_large()
+    test_small()
+done()
