@@ -148,6 +148,11 @@ void device_path_function(const struct device_path *c)
         emit_function(c, name);
 }
 
+const char *device_path_name(const struct device_path *c)
+{
+    return function_of(c);
+}
+
 void device_path_note(struct out *o)
 {
     line(o,

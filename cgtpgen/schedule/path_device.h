@@ -4,7 +4,7 @@
 #ifndef CGTPGEN_PATH_DEVICE_H
 #define CGTPGEN_PATH_DEVICE_H
 
-#include "schedule/layout.h"
+#include "util/layout.h"
 #include "schedule/source.h"
 
 /* A path while it is written. A call finds x in arrays of the lane, one per segment, and weights in the stage
@@ -39,6 +39,9 @@ void device_path_note(struct out *);
 
 /* The path's function, unless it is there. */
 void device_path_function(const struct device_path *);
+
+/* The function's name. */
+const char *device_path_name(const struct device_path *);
 
 /* The path, and what its function computes of the coefficient, as a comment. */
 void device_path_comment(const struct device_path *);

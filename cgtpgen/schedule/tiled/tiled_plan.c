@@ -1,6 +1,8 @@
-/* tiled_plan.c - see tiled_plan.h. */
-#include "schedule/tiled/tiled_plan.h"
+/* tiled_plan.c - tiled items: what they take, and how a part's paths, registers and shared memory are
+ * divided. */
 #include "schedule/path.h"
+#include "schedule/program.h"
+#include "schedule/tiled/tiled.h"
 
 enum {
     WARPS_ENOUGH = 8,    /* that hide what each waits for */
@@ -51,11 +53,6 @@ static bool is_too_long(const struct tiled *g)
 }
 
 /* ---- groups ---- */
-
-bool tiled_turns(const struct variant *v)
-{
-    return v->contracted && v->zs + v->ps + v->ws > 0;
-}
 
 /* Channels of z at a time: components of about as many registers. */
 static int turn_of(const struct path *p)
@@ -149,7 +146,7 @@ static void find_parts(struct arena *a, struct tiled *g)
     for (int i = 0; i < p->paths; i++)
         if (d->variant_of[i] >= 0)
             path[first[(g->stream == SLOT_X ? p->path[i].x : p->path[i].z) + 1]++] = i;
-    g->part = NEW_ARRAY(a, struct tiled_part, r->n + 1);
+    g->part = NEW_ARRAY(g->arena, struct tiled_part, r->n + 1);
     for (int s = 0; s < r->n; s++) {
         const int n = first[s + 1] - first[s];
         if (r->segment[s].mul == 0 || (n == 0 && demand_outputs_of(d, g->stream) == 0))
@@ -177,22 +174,6 @@ static bool is_once(const struct tiled *g, const struct tiled_part *part)
     return group->paths == 1 && !repeats && (e->b == SLOT_X || e->elementwise || path_channels_b(e) == 1);
 }
 
-/* Outputs of the stream take the places of its inputs, as far as there are any. */
-static void find_places(struct tiled *g, bool any)
-{
-    const struct demand *d = g->demand;
-    for (int o = 0, next = 0; o < d->outputs; o++) {
-        g->in_place[o] = -1;
-        if (!any || demand_output(d, o)->slot != g->stream)
-            continue;
-        while (next < d->kernel->form->inputs &&
-               (d->kernel->form->input[next].slot != g->stream || !demand_reads(d, next)))
-            next++;
-        if (next < d->kernel->form->inputs)
-            g->in_place[o] = next++;
-    }
-}
-
 /* Do all parts begin and end at multiples of 16 bytes? */
 static bool is_wide(const struct tiled *g)
 {
@@ -214,14 +195,6 @@ static int round_up(int n, int step)
     return (n + step - 1) / step * step;
 }
 
-static bool fits(struct arena *scratch, struct tiled *g, int stages, int warps)
-{
-    tiled_layout(scratch, g, stages, warps);
-    bool does = g->block->bytes <= g->device->shared_bytes;
-    arena_empty(scratch);
-    return does;
-}
-
 /* Can the part come in so many pieces: is each channel worked on once, and are there as many turns in each
  * piece? */
 static bool divides(const struct tiled *g, const struct tiled_part *part, int pieces)
@@ -236,18 +209,21 @@ static bool divides(const struct tiled *g, const struct tiled_part *part, int pi
 }
 
 /* As many warps, of `most`, as shared memory holds; pieces are fetched ahead where room is left for that. */
-static bool choose(struct arena *a, struct tiled *g, int stages, int most)
+static bool choose(struct tiled *g, int stages, int most, bool in_place)
 {
-    struct arena *scratch = arena_scratch(a);
-    int ring = stages ? stages : 1, warps = most;
+    int ring = stages ? stages : 1, warps;
     ring = ring < g->pieces ? ring : g->pieces;
-    while (warps > 0 && !fits(scratch, g, ring, warps))
-        warps--;
+    tiled_places(g, ring, most, in_place);
+    warps = pipeline_teams(g->pipeline, g->device->shared_bytes);
+    warps = warps < most ? warps : most;
     if (warps < (stages ? 1 : WARPS_LEAST))
         return false;
-    if (!stages && g->pieces > 1 && fits(scratch, g, 2, warps))
-        ring = 2;
-    tiled_layout(a, g, ring, warps);
+    if (!stages && g->pieces > 1) {
+        tiled_places(g, 2, warps, in_place);
+        if (g->pipeline->of_block.bytes <= g->device->shared_bytes)
+            return true;
+    }
+    tiled_places(g, ring, warps, in_place);
     return true;
 }
 
@@ -265,15 +241,15 @@ static int arrange(struct arena *a, struct tiled *g, int stages, struct attempt 
     for (int i = 0; i < g->parts; i++) {
         struct tiled_part *part = &g->part[i];
         part->pieces = try.pieces > 1 && divides(g, part, try.pieces) ? try.pieces : 1;
+        part->first = g->pieces;
         g->pieces += part->pieces;
     }
     for (int places = 1;; places--) {
         bool once = true;
         int turns = 1;
-        find_places(g, places);
-        if (!choose(a, g, stages, try.warps))
+        if (!choose(g, stages, try.warps, places))
             return 0;
-        g->registers = device_registers(g->device, round_up(g->warps, SCHEDULERS));
+        g->registers = device_registers(g->device, round_up(g->pipeline->worker.teams, SCHEDULERS));
         for (int i = 0; i < g->parts; i++) {
             struct tiled_part *part = &g->part[i];
             group_paths(a, g, part);
@@ -306,14 +282,14 @@ static bool choose_warps(struct arena *a, struct tiled *g, int stages, int warps
     static const struct attempt attempts[] = {{16, 1}, {12, 1}, {16, 2}, {12, 2}, {WARPS_ENOUGH, 2}};
     const struct attempt whole = {warps ? warps : WARPS_ENOUGH, 1};
     struct attempt best = whole;
-    const int turns = arrange(a, g, stages, whole), pieces = g->stage.bytes ? 2 : 1;
-    int most = g->warps;
+    const int turns = arrange(a, g, stages, whole), pieces = demand_inputs_of(g->demand, g->stream) ? 2 : 1;
+    int most = g->pipeline->worker.teams;
     for (size_t i = 0; i < sizeof attempts / sizeof *attempts && turns && !warps; i++) {
         const int step = attempts[i].pieces > 1 ? SCHEDULERS : 1;
         if (attempts[i].pieces <= pieces && arrange_divided(a, g, stages, whole, attempts[i]) == turns &&
-            g->warps / step > most / step) {
+            g->pipeline->worker.teams / step > most / step) {
             best = attempts[i];
-            most = g->warps;
+            most = g->pipeline->worker.teams;
         }
     }
     if (turns)
@@ -322,28 +298,6 @@ static bool choose_warps(struct arena *a, struct tiled *g, int stages, int warps
 }
 
 /* ---- everything ---- */
-
-/* As other evaluations count: instructions of a warp per item, bytes at so many an instruction. A warp does
- * the work of 32 items at a time. */
-static double cost_of(struct tiled *g, const struct operations *op)
-{
-    const double bytes_per_instruction = 6, per_item = 20, per_multiply = 1.4, per_sum = 4, per_element = 3;
-    const struct demand *d = g->demand;
-    double elements = 0, sums = 0;
-    for (int i = 0; i < d->kernel->form->inputs; i++)
-        if (demand_reads(d, i) && tiled_is_row(kernel_input(d->kernel, i)))
-            elements += (double)kernel_input(d->kernel, i)->dim;
-    for (int o = 0; o < d->outputs; o++)
-        *(tiled_is_row(demand_operand(d, o)) ? &elements : &sums) += (double)demand_operand(d, o)->dim;
-    g->bytes = kernel_size(d->kernel) * elements;
-    g->work =
-        per_item + (per_multiply * (op->fma + op->mul + op->add) + per_sum * sums + per_element * elements) /
-                       TILED_LANES;
-    const double waiting = (double)WARPS_ENOUGH / g->warps; /* too few warps issue too little */
-    const double work = g->work * (waiting > 1 ? waiting : 1), bytes = g->bytes / bytes_per_instruction;
-    const double longer = work > bytes ? work : bytes;
-    return longer + 0.4 * (work + bytes - longer);
-}
 
 static const char *choose_routes(struct arena *a, struct schedule *s)
 {
@@ -360,6 +314,7 @@ const char *tiled_plan(struct arena *a, struct schedule *s)
 {
     const struct demand *d = s->demand;
     struct tiled *g = NEW(a, struct tiled);
+    g->arena = a;
     g->demand = d;
     g->device = s->target->device;
     const char *why = choose_routes(a, s);
@@ -370,11 +325,10 @@ const char *tiled_plan(struct arena *a, struct schedule *s)
         return "rows of a tile larger than shared memory";
     find_parts(a, g);
     g->wide = is_wide(g);
-    g->in_place = NEW_ARRAY(a, int, d->outputs + 1);
+    g->place = NEW_ARRAY(a, int, tiled_operands(g) + 1);
     if (!choose_warps(a, g, knob_value(s, KNOB_STAGES), knob_value(s, KNOB_WARPS)))
         return "rows of a tile larger than shared memory";
-    s->own = g;
+    tiled_steps(g);
     s->operations = demand_operations(d);
-    s->cost = cost_of(g, &s->operations);
-    return NULL;
+    return program_finish(s, g->pipeline, g->registers);
 }
