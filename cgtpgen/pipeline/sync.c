@@ -170,18 +170,15 @@ static bool may_stand(const struct sync *y, int step, enum scope scope)
     return scope <= scope_of(y->p, SCOPE_TEAM) || y->clocks[step] == 0;
 }
 
-/* Of the points in the fewest loops the deepest and last, moved up over what touches nothing. */
+/* The last of the points in the fewest loops, moved up over what touches nothing. */
 static int best_point(const struct sync *y, const struct hazard *h)
 {
     const struct event *event = h->t->event;
     int best = -1;
-    for (int e = h->end; e >= h->low; e--) {
-        const int step = event[e].step, before = best < 0 ? -1 : event[best].step;
-        if (!event[e].skewed && may_stand(y, step, h->scope) &&
-            (best < 0 || y->looped[step] < y->looped[before] ||
-             (y->looped[step] == y->looped[before] && y->depth[step] > y->depth[before])))
+    for (int e = h->end; e >= h->low; e--)
+        if (!event[e].skewed && may_stand(y, event[e].step, h->scope) &&
+            (best < 0 || y->looped[event[e].step] < y->looped[event[best].step]))
             best = e;
-    }
     while (best > h->low) {
         const struct step *s = &y->p->step[event[best - 1].step];
         if (event[best - 1].skewed ||
