@@ -222,12 +222,13 @@ static void print_zero(struct printer *c, const struct step *s)
     line(c->o, "((real *)&own.%s)[i] = 0;", g->name);
 }
 
-/* The next version of rings whose copies have begun takes its turn. */
-static void advance(struct printer *c, int group, const struct place *q)
+/* The next version of a ring takes its turn: of several a unit, when copies for one have begun; of one, when
+ * the unit is done. */
+static void advance(struct printer *c, const struct place *q)
 {
     if (q->stages == 1)
         return;
-    c->advanced[group]++;
+    c->advanced[q->group]++;
     if (q->stages == 2 && q->rate == 1)
         line(c->o, "turn = 1 - turn;");
     else
@@ -250,6 +251,8 @@ static int print_copies(struct printer *c, int i)
     while (i + 1 < p->steps && p->step[i + 1].kind == STEP_COPY && p->step[i + 1].skew == skew)
         print_copy(c, &p->step[++i]);
     line(c->o, "}");
+    if (first->rate > 1 && !c->filling)
+        advance(c, first);
     return i;
 }
 
@@ -272,18 +275,6 @@ static void print_fill(struct printer *c, int loop)
     c->filling = false;
 }
 
-/* Behind a commit: rings of several versions a turn, some of which it has closed. */
-static void advance_rings(struct printer *c, int commit)
-{
-    bool *done = NEW_ARRAY(c->a, bool, c->p->groups + 1);
-    for (int i = commit - 1; i >= 0 && c->p->step[i].kind == STEP_COPY; i--) {
-        const struct place *q = &c->p->place[c->p->step[i].access[0].place];
-        if (q->rate > 1 && !done[q->group])
-            advance(c, q->group, q);
-        done[q->group] = true;
-    }
-}
-
 /* At a turn's end: rings of one version a turn. */
 static void end_turn(struct printer *c, int loop)
 {
@@ -291,7 +282,7 @@ static void end_turn(struct printer *c, int loop)
     for (int i = 0; i < c->p->places; i++) {
         const struct place *q = &c->p->place[i];
         if (q->rate == 1 && q->clock == loop && !done[q->group])
-            advance(c, q->group, q);
+            advance(c, q);
         done[q->group] = true;
         c->advanced[q->group] = 0;
         c->version[q->group] = -1;
@@ -425,7 +416,6 @@ static int print_step(struct printer *c, int i)
         return i;
     case STEP_COMMIT:
         line(c->o, "cgtp_copies_commit();");
-        advance_rings(c, i);
         return i;
     case STEP_WAIT:
         line(c->o, "cgtp_copies_wait<%d>();", s->number);

@@ -38,6 +38,7 @@ struct sync {
     struct pipeline *p;
     int *depth, *looped, *clocks;
     enum scope *barrier; /* [steps]: before it; lane: none */
+    bool *idle;          /* [steps]: commits before which, and the next one, nobody waits */
     int *wait;       /* [steps]: before it and its barrier, until so many groups are under way; -1: none */
     uint64_t *power; /* of TRACE_BASE */
     struct hash seen;
@@ -238,6 +239,31 @@ static void place_waits(struct sync *y)
     }
 }
 
+/* Groups that are closed where nobody waits before the next one is closed become one with that. */
+static void join_groups(struct sync *y, int traces, struct trace *t)
+{
+    const struct pipeline *p = y->p;
+    for (int i = 0; i < p->steps; i++)
+        y->idle[i] = p->step[i].kind == STEP_COMMIT;
+    for (int i = 0; i < traces; i++)
+        for (int e = 0, last = -1; e < t[i].events; e++) {
+            const struct event *event = &t[i].event[e];
+            if (p->step[event->step].kind == STEP_COMMIT)
+                last = event->step;
+            else if (last >= 0 && !event->skewed && y->wait[event->step] >= 0)
+                y->idle[last] = false;
+        }
+    for (int i = 0; i < traces; i++)
+        for (int e = 0; e < t[i].events; e++) {
+            const int step = t[i].event[e].step;
+            t[i].event[e + 1].closed =
+                t[i].event[e].closed + (p->step[step].kind == STEP_COMMIT && !y->idle[step]);
+        }
+    for (int i = 0; i < p->steps; i++)
+        y->wait[i] = -1;
+    place_waits(y);
+}
+
 /* ---- steps ---- */
 
 static void append(struct pipeline *p, struct step s)
@@ -272,6 +298,8 @@ static void add_derived(struct sync *y)
     p->steps = p->step_capacity = 0;
     for (int i = 0; i < n; i++) {
         const enum step_kind k = old[i].kind;
+        if (y->idle[i])
+            continue;
         if (!waited && (k == STEP_COPY || k == STEP_STORE || k == STEP_FILL)) {
             append(p, (struct step){.kind = STEP_LAUNCH_WAIT});
             waited = true;
@@ -296,6 +324,7 @@ const char *pipeline_sync(struct pipeline *p)
     y.clocks = counts[2];
     trace_depths(p, y.depth, y.looped, y.clocks);
     y.barrier = NEW_ARRAY(a, enum scope, n);
+    y.idle = NEW_ARRAY(a, bool, n);
     y.wait = NEW_ARRAY(a, int, n);
     for (int i = 0; i < n; i++)
         y.wait[i] = -1;
@@ -311,6 +340,7 @@ const char *pipeline_sync(struct pipeline *p)
     const char *why = choose_barriers(&y);
     if (!why) {
         place_waits(&y);
+        join_groups(&y, traces, t);
         add_derived(&y);
     }
     arena_empty(a);
