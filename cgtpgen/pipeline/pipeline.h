@@ -219,6 +219,9 @@ const char *pipeline_sync(struct pipeline *);
  * fit `bytes` of shared memory; how many. */
 int pipeline_check(const struct pipeline *, int bytes, struct text *out);
 
+/* registers.c: registers of 32 bits that a thread's locals and codes hold at once. */
+int pipeline_registers(const struct pipeline *);
+
 /* cost.c: of an item, comparable among what is computed; op: of its code. */
 double pipeline_cost(const struct pipeline *, const struct operations *op);
 

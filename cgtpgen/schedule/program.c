@@ -134,6 +134,7 @@ void program_report(struct report *r, const struct schedule *s)
     report_ring(r, "stages", stages, "warp", "part");
     report_number(r, "warps_per_block", p->worker.teams * p->worker.warps);
     report_part(r, "shared_bytes_per_block", p->of_block.bytes, s->target->device->shared_bytes);
+    report_part(r, "values_alive", pipeline_registers(p), s->registers);
     report_number(r, "registers_most", s->registers);
     report_number(r, "pieces", versions);
     report_number(r, "waits", count(p, STEP_WAIT));
