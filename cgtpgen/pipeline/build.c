@@ -64,6 +64,8 @@ static void touch(struct pipeline *p, struct step *s, struct access a)
 
 void build_begin(struct pipeline *p, int loop)
 {
+    p->loop[loop].outer = p->inside;
+    p->inside = loop;
     add(p, STEP_LOOP)->loop = loop;
 }
 
@@ -80,6 +82,8 @@ void build_end(struct pipeline *p)
         depth += (k == STEP_END) - (k == STEP_LOOP || k == STEP_BLOCK);
     }
     const int loop = p->step[open].loop;
+    if (loop != LOOP_LAUNCH)
+        p->inside = p->loop[loop].outer;
     add(p, STEP_END)->loop = loop;
 }
 

@@ -31,7 +31,7 @@ struct worker {
 enum { LOOP_LAUNCH };
 struct loop {
     const char *name; /* its variable */
-    int outer;        /* -1: none */
+    int outer;        /* the one around it: as it is begun */
     bool counted;     /* turns are known: for (name = first; name < end; name += by) */
     int first, end, by;
     const char *less; /* a variable that ends it sooner by as much; NULL */
@@ -197,6 +197,7 @@ struct pipeline {
     struct local *local;
     int steps, step_capacity;
     struct step *step;
+    int inside; /* the loop in which steps are added */
     /* By the passes: */
     struct layout of_team, of_block; /* shared memory: layout.c */
     struct meets *meets;             /* of accesses, as far as they were asked for: share.c */

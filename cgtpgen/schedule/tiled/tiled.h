@@ -53,18 +53,6 @@ struct tiled {
     int *place; /* [operands]: of inputs, then of the demand's outputs; -1: none */
 };
 
-/* An operand: an input that is read, or an output; NULL: an input that is not. */
-int tiled_operands(const struct tiled *);
-const struct operand *tiled_operand(const struct tiled *, int);
-
-static inline bool tiled_is_row(const struct operand *q)
-{
-    return q->index == INDEX_ITEM;
-}
-static inline bool tiled_streams(const struct tiled *g, const struct operand *q)
-{
-    return q->slot == g->stream;
-}
 static inline const struct variant *tiled_variant(const struct tiled *g, int path)
 {
     return &g->demand->variant[g->demand->variant_of[path]];
@@ -79,19 +67,13 @@ static inline bool tiled_turns(const struct variant *v)
 /* The places of so many warps; outputs of the stream take those of its inputs (in_place). */
 void tiled_places(struct tiled *, int stages, int warps, bool in_place);
 
+/* Copies of a tile's rows, of a piece of the stream (or of all else), so many turns ahead; and what leaves.
+ */
+void tiled_copy(const struct tiled *, bool stream, int index, int skew);
+void tiled_store(const struct tiled *, bool stream, int index);
+
 /* The steps, when all is decided. */
 void tiled_steps(struct tiled *);
-
-/* What is done with the items of a tile for a group of the part. */
-void tiled_group(struct tiled *, const struct tiled_part *, const struct tiled_group *);
-
-/* Copies of what a tile reads of a piece: of the stream's inputs (or of all else); and what leaves. */
-void tiled_copy(struct tiled *, bool stream, int index, int skew);
-void tiled_store(struct tiled *, bool stream, int index);
-
-/* Begin and end what is done with a piece: it leaves, and a later one comes in its place. */
-void tiled_enter(struct tiled *, const struct tiled_part *, int piece);
-void tiled_leave(struct tiled *, const struct tiled_part *, int piece);
 
 /* See struct evaluation. */
 const char *tiled_refuses(const struct target *, const struct demand *);

@@ -1,8 +1,8 @@
 /* tiled_places.c - tiled items: where rows of a tile are, and how they come and go. */
 #include "schedule/tiled/tiled.h"
 
-enum { RING, ROWS, LEAVING, OUT, SUMS, WEIGHTS };
-static const struct group groups[] = {
+enum { RING, ROWS, LEAVING, OUT, SUMS, WEIGHTS, GROUPS };
+static const struct group groups[GROUPS] = {
     [RING] = {"ring", "What a tile reads for a part of the stream.", .type = "stage", .alias = "at"},
     [ROWS] = {"rows", "What a tile reads besides.", .type = "rows", .alias = "rows"},
     [LEAVING] = {"leaving", "What becomes of a part of the stream."},
@@ -10,130 +10,102 @@ static const struct group groups[] = {
     [SUMS] = {"sums", "Sums over the warp's items."},
     [WEIGHTS] = {"weights", "Weights that all items share."}};
 
-int tiled_operands(const struct tiled *g)
+/* A piece of a row of the stream: a field, or one for each component where they are apart. */
+static void add_piece(const struct tiled *g, int place, const struct tiled_part *part, int piece)
 {
-    return g->demand->kernel->form->inputs + g->demand->outputs;
+    const struct place *q = &g->pipeline->place[place];
+    const struct operand_block *b = &q->operand->block[part->segment];
+    const int channels = part->channels / part->pieces, wide = g->wide ? 16 / q->size : 1;
+    const bool apart = part->pieces > 1 && block_is_apart(b);
+    for (int c = 0; c < (apart ? b->components : 1); c++)
+        build_field(g->pipeline, place,
+                    (struct field){.version = part->first + piece,
+                                   .runs = TILED_LANES,
+                                   .length = channels * (apart ? 1 : b->components),
+                                   .base = b->offset + piece * channels * b->channel + c * b->component,
+                                   .at = c * channels,
+                                   .wide = wide,
+                                   .lane = wide});
 }
 
-const struct operand *tiled_operand(const struct tiled *g, int i)
+static int add_place(const struct tiled *g, const struct operand *q, int alias)
 {
-    const int inputs = g->demand->kernel->form->inputs;
-    if (i >= inputs)
-        return demand_operand(g->demand, i - inputs);
-    return demand_reads(g->demand, i) ? kernel_input(g->demand->kernel, i) : NULL;
-}
-
-/* The fields of a row of the stream: each piece, where components are apart one of each. */
-static void add_pieces(const struct tiled *g, int place, const struct operand *q, int lane)
-{
-    for (int i = 0; i < g->parts; i++)
-        for (int k = 0; k < g->part[i].pieces; k++) {
-            const struct tiled_part *part = &g->part[i];
-            const struct operand_block *b = &q->block[part->segment];
-            const int channels = part->channels / part->pieces;
-            const bool apart = part->pieces > 1 && block_is_apart(b);
-            for (int c = 0; c < (apart ? b->components : 1); c++)
-                build_field(g->pipeline, place,
-                            (struct field){.version = part->first + k,
-                                           .runs = TILED_LANES,
-                                           .length = channels * (apart ? 1 : b->components),
-                                           .base = b->offset + k * channels * b->channel + c * b->component,
-                                           .at = c * channels,
-                                           .wide = lane,
-                                           .lane = lane});
-        }
-}
-
-static void add_place(struct tiled *g, int i, const struct operand *q, int alias)
-{
-    const bool input = i < g->demand->kernel->form->inputs, row = tiled_is_row(q),
-               streams = tiled_streams(g, q);
-    const int size = kernel_size(g->demand->kernel), lane = streams && g->wide ? 16 / size : 1;
-    struct place p = {.name = q->symbol, .operand = q, .alias = alias, .size = size, .rate = 1, .stages = 1};
-    p.scope = row || !input ? SCOPE_TEAM : SCOPE_BLOCK;
-    p.how = !input ? HOW_CODE : row ? HOW_ASYNC : HOW_LOAD;
-    p.clock = row ? g->tile : LOOP_LAUNCH;
-    p.who = row ? WHO_RUN : input ? WHO_ANY : WHO_KEPT;
-    p.summed = !row && !input;
-    p.keep = streams; /* lines that parts share are read by each of them */
-    p.group = !row ? (input ? WEIGHTS : SUMS) : input ? (streams ? RING : ROWS) : streams ? LEAVING : OUT;
-    if (streams) {
-        p.rate = g->pieces;
-        p.stages = input || alias >= 0 ? g->stages : 1;
-    } else if (row && input) {
-        p.stages = g->stages > 1 ? 2 : 1;
-    }
-    if (alias >= 0)
-        p.group = RING;
-    g->place[i] = build_place(g->pipeline, p);
-    if (streams)
-        add_pieces(g, g->place[i], q, lane);
-    else if (q->dim)
-        build_field(
-            g->pipeline, g->place[i],
-            (struct field){
-                .version = -1, .runs = row ? TILED_LANES : 1, .length = (int)q->dim, .wide = 1, .lane = 1});
+    const bool input = !q->output, row = q->index == INDEX_ITEM, streams = q->slot == g->stream;
+    struct pipeline *p = g->pipeline;
+    const int size = kernel_size(g->demand->kernel);
+    const int place =
+        build_place(p, (struct place){.name = q->symbol,
+                                      .operand = q,
+                                      .scope = row || !input ? SCOPE_TEAM : SCOPE_BLOCK,
+                                      .how = !input ? HOW_CODE
+                                             : row  ? HOW_ASYNC
+                                                    : HOW_LOAD,
+                                      .clock = row ? g->tile : LOOP_LAUNCH,
+                                      .rate = streams ? g->pieces : 1,
+                                      .stages = streams && (input || alias >= 0) ? g->stages
+                                                : row && input && g->stages > 1  ? 2
+                                                                                 : 1,
+                                      .alias = alias,
+                                      .group = !row                               ? (input ? WEIGHTS : SUMS)
+                                               : streams && (input || alias >= 0) ? RING
+                                               : streams                          ? LEAVING
+                                               : input                            ? ROWS
+                                                                                  : OUT,
+                                      .who = row     ? WHO_RUN
+                                             : input ? WHO_ANY
+                                                     : WHO_KEPT,
+                                      .keep = streams, /* lines that parts share are read by each of them */
+                                      .summed = !row && !input,
+                                      .size = size});
+    for (int i = 0; i < g->parts && streams; i++)
+        for (int k = 0; k < g->part[i].pieces; k++)
+            add_piece(g, place, &g->part[i], k);
+    if (!streams && q->dim)
+        build_field(p, place,
+                    (struct field){.version = -1,
+                                   .runs = row ? TILED_LANES : 1,
+                                   .length = (int)q->dim,
+                                   .wide = 1,
+                                   .lane = row ? 1 : 16 / size});
+    return place;
 }
 
 void tiled_places(struct tiled *g, int stages, int warps, bool in_place)
 {
-    int next = 0;
+    const int inputs = g->demand->kernel->form->inputs;
+    int next = in_place ? 0 : inputs;
     g->pipeline = build_pipeline(g->arena, (struct worker){TILED_LANES, 1, warps}, TILED_LANES);
     g->tile = build_loop(g->pipeline, (struct loop){.name = "tile"});
     g->stages = stages;
-    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+    for (int i = 0; i < GROUPS; i++)
         build_group(g->pipeline, groups[i]);
-    for (int i = 0; i < tiled_operands(g); i++) {
-        const struct operand *q = tiled_operand(g, i), *other;
+    for (int i = 0; i < demand_arrays(g->demand); i++) {
+        const struct operand *q = demand_array(g->demand, i);
         int alias = -1;
-        while (in_place && q && q->output && tiled_streams(g, q) && alias < 0 &&
-               (other = tiled_operand(g, next), !other || !other->output)) {
-            if (other && tiled_streams(g, other))
+        for (; q && q->output && q->slot == g->stream && alias < 0 && next < inputs; next++)
+            if (g->place[next] >= 0 && demand_array(g->demand, next)->slot == g->stream)
                 alias = g->place[next];
-            next++;
-        }
-        g->place[i] = -1;
-        if (q)
-            add_place(g, i, q, alias);
+        g->place[i] = q ? add_place(g, q, alias) : -1;
     }
     pipeline_layout(g->pipeline);
 }
 
-/* ---- on their way ---- */
-
-static bool is_input(const struct tiled *g, int i, bool stream)
+/* Is the place a row of each item, of the stream (or of all else)? */
+static bool is_row(const struct tiled *g, const struct place *q, bool stream)
 {
-    const struct operand *q = tiled_operand(g, i);
-    return q && !q->output && q->dim && tiled_is_row(q) && tiled_streams(g, q) == stream;
+    return q->clock == g->tile && q->fields && (q->operand->slot == g->stream) == stream;
 }
 
-void tiled_copy(struct tiled *g, bool stream, int index, int skew)
+void tiled_copy(const struct tiled *g, bool stream, int index, int skew)
 {
-    for (int i = 0; i < tiled_operands(g); i++)
-        if (is_input(g, i, stream))
-            build_copy(g->pipeline, g->place[i], index, skew);
+    for (int i = 0; i < g->pipeline->places; i++)
+        if (is_row(g, &g->pipeline->place[i], stream) && g->pipeline->place[i].how == HOW_ASYNC)
+            build_copy(g->pipeline, i, index, skew);
 }
 
-void tiled_store(struct tiled *g, bool stream, int index)
+void tiled_store(const struct tiled *g, bool stream, int index)
 {
-    for (int i = 0; i < tiled_operands(g); i++) {
-        const struct operand *q = tiled_operand(g, i);
-        if (q && q->output && q->dim && tiled_is_row(q) && tiled_streams(g, q) == stream)
-            build_store(g->pipeline, g->place[i], index, 0);
-    }
-}
-
-void tiled_enter(struct tiled *g, const struct tiled_part *part, int piece)
-{
-    build_block(g->pipeline, part->first + piece);
-}
-
-void tiled_leave(struct tiled *g, const struct tiled_part *part, int piece)
-{
-    const int ahead = part->first + piece + g->stages, next = ahead / g->pieces;
-    tiled_store(g, true, part->first + piece);
-    tiled_copy(g, true, ahead % g->pieces, next);
-    if (g->stages > 1 && ahead % g->pieces == 0) /* the next tile's first */
-        tiled_copy(g, false, 0, next);
-    build_end(g->pipeline);
+    for (int i = 0; i < g->pipeline->places; i++)
+        if (is_row(g, &g->pipeline->place[i], stream) && g->pipeline->place[i].how == HOW_CODE)
+            build_store(g->pipeline, i, index, 0);
 }

@@ -44,10 +44,10 @@ static bool is_too_long(const struct tiled *g)
     bool too_long = false;
     for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
         const struct operand *q = &d->kernel->operand[i];
-        for (int k = 0; k < q->blocks && tiled_streams(g, q); k++)
+        for (int k = 0; k < q->blocks && (q->slot == g->stream); k++)
             too_long |= q->block[k].channels * q->block[k].components > most / TILED_LANES;
-        if (!tiled_streams(g, q))
-            too_long |= q->dim > (tiled_is_row(q) ? most / TILED_LANES : most);
+        if (!(q->slot == g->stream))
+            too_long |= q->dim > ((q->index == INDEX_ITEM) ? most / TILED_LANES : most);
     }
     return too_long;
 }
@@ -182,7 +182,7 @@ static bool is_wide(const struct tiled *g)
     bool wide = true;
     for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
         const struct operand *q = &d->kernel->operand[i];
-        for (int k = 0; k < g->parts && tiled_streams(g, q); k++)
+        for (int k = 0; k < g->parts && (q->slot == g->stream); k++)
             wide &= q->block[g->part[k].segment].alignment == per && g->part[k].elements % per == 0;
     }
     return wide;
@@ -325,7 +325,7 @@ const char *tiled_plan(struct arena *a, struct schedule *s)
         return "rows of a tile larger than shared memory";
     find_parts(a, g);
     g->wide = is_wide(g);
-    g->place = NEW_ARRAY(a, int, tiled_operands(g) + 1);
+    g->place = NEW_ARRAY(a, int, demand_arrays(g->demand) + 1);
     if (!choose_warps(a, g, knob_value(s, KNOB_STAGES), knob_value(s, KNOB_WARPS)))
         return "rows of a tile larger than shared memory";
     tiled_steps(g);
