@@ -3,6 +3,7 @@
  */
 #include "pipeline/call.h"
 #include "pipeline/share.h"
+#include "pipeline/trace.h"
 
 #include <string.h>
 
@@ -83,17 +84,6 @@ static bool is_called(const struct pipeline *p, int place, int first, int end)
     return called;
 }
 
-static int end_of(const struct pipeline *p, int step)
-{
-    int depth = 0;
-    for (;; step++) {
-        const enum step_kind k = p->step[step].kind;
-        depth += (k == STEP_LOOP || k == STEP_BLOCK) - (k == STEP_END);
-        if (depth == 0)
-            return step;
-    }
-}
-
 /* Is a version of it named by a bracket: of loops those that come one a turn, or for the launch? */
 static bool is_named_by(const struct place *q, const struct step *bracket)
 {
@@ -107,7 +97,7 @@ static void print_names(struct printer *c, int at)
 {
     const struct pipeline *p = c->p;
     const struct step *s = &p->step[at];
-    const int end = end_of(p, at), index = s->kind == STEP_BLOCK ? s->number : 0;
+    const int end = trace_end(p, at), index = s->kind == STEP_BLOCK ? s->number : 0;
     for (int g = 0; g < p->groups; g++) {
         bool named = false, written = false;
         int place = 0;
@@ -264,7 +254,7 @@ static void print_fill(struct printer *c, int loop)
     while (!(p->step[at].kind == STEP_LOOP && p->step[at].loop == loop))
         at++;
     c->filling = true;
-    for (int i = at, end = end_of(p, at); i < end; i++) {
+    for (int i = at, end = trace_end(p, at); i < end; i++) {
         if (p->step[i].skew <= 0)
             continue;
         if (p->step[i].kind == STEP_COPY)
@@ -346,7 +336,7 @@ static void print_counted(struct printer *c, const struct loop *l, bool bare)
 static void print_loop(struct printer *c, int at)
 {
     const struct loop *l = &c->p->loop[c->p->step[at].loop];
-    const bool bare = l->unroll && end_of(c->p, at) == at + 2;
+    const bool bare = l->unroll && trace_end(c->p, at) == at + 2;
     c->bare[c->open++] = bare;
     if (l->counted) {
         print_counted(c, l, bare);

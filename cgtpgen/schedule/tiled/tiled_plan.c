@@ -44,10 +44,10 @@ static bool is_too_long(const struct tiled *g)
     bool too_long = false;
     for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
         const struct operand *q = &d->kernel->operand[i];
-        for (int k = 0; k < q->blocks && (q->slot == g->stream); k++)
+        for (int k = 0; k < q->blocks && q->slot == g->stream; k++)
             too_long |= q->block[k].channels * q->block[k].components > most / TILED_LANES;
-        if (!(q->slot == g->stream))
-            too_long |= q->dim > ((q->index == INDEX_ITEM) ? most / TILED_LANES : most);
+        if (q->slot != g->stream)
+            too_long |= q->dim > (q->index == INDEX_ITEM ? most / TILED_LANES : most);
     }
     return too_long;
 }
@@ -110,11 +110,11 @@ static bool joins(const struct tiled *g, const struct tiled_group *group, const 
 }
 
 /* Puts the part's paths, in their order, into groups. */
-static void group_paths(struct arena *a, const struct tiled *g, struct tiled_part *part)
+static void group_paths(const struct tiled *g, struct tiled_part *part)
 {
     const int *path = part->path;
     part->groups = 0;
-    part->group = NEW_ARRAY(a, struct tiled_group, part->paths + 1);
+    part->group = NEW_ARRAY(g->arena, struct tiled_group, part->paths + 1);
     for (int i = 0; i < part->paths; i++) {
         const struct path_plan *e = &g->demand->plan->path[path[i]];
         struct tiled_group *last = part->groups ? &part->group[part->groups - 1] : NULL;
@@ -133,31 +133,25 @@ static void group_paths(struct arena *a, const struct tiled *g, struct tiled_par
 }
 
 /* The stream's segments, each with its paths in the order of the list. */
-static void find_parts(struct arena *a, struct tiled *g)
+static void find_parts(struct tiled *g)
 {
     const struct demand *d = g->demand;
     const struct problem *p = d->plan->problem;
     const struct irreps *r = slot_irreps(p, g->stream);
-    int *first = NEW_ARRAY(a, int, r->n + 2), *path = NEW_ARRAY(a, int, p->paths + 1);
-    for (int i = 0; i < p->paths; i++)
-        first[(g->stream == SLOT_X ? p->path[i].x : p->path[i].z) + 2] += d->variant_of[i] >= 0;
-    for (int s = 0; s < r->n; s++)
-        first[s + 2] += first[s + 1];
-    for (int i = 0; i < p->paths; i++)
-        if (d->variant_of[i] >= 0)
-            path[first[(g->stream == SLOT_X ? p->path[i].x : p->path[i].z) + 1]++] = i;
     g->part = NEW_ARRAY(g->arena, struct tiled_part, r->n + 1);
     for (int s = 0; s < r->n; s++) {
-        const int n = first[s + 1] - first[s];
-        if (r->segment[s].mul == 0 || (n == 0 && demand_outputs_of(d, g->stream) == 0))
-            continue;
-        struct tiled_part *part = &g->part[g->parts++];
-        part->segment = s;
-        part->channels = r->segment[s].mul;
-        part->pieces = 1;
-        part->elements = r->segment[s].mul * (2 * r->segment[s].ir.l + 1);
-        part->paths = n;
-        part->path = &path[first[s]];
+        const int mul = r->segment[s].mul;
+        int n = 0, *path = NEW_ARRAY(g->arena, int, p->paths + 1);
+        for (int i = 0; i < p->paths; i++)
+            if (d->variant_of[i] >= 0 && (g->stream == SLOT_X ? p->path[i].x : p->path[i].z) == s)
+                path[n++] = i;
+        if (mul && (n || demand_outputs_of(d, g->stream)))
+            g->part[g->parts++] = (struct tiled_part){.segment = s,
+                                                      .elements = mul * (2 * r->segment[s].ir.l + 1),
+                                                      .channels = mul,
+                                                      .pieces = 1,
+                                                      .paths = n,
+                                                      .path = path};
     }
 }
 
@@ -182,7 +176,7 @@ static bool is_wide(const struct tiled *g)
     bool wide = true;
     for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
         const struct operand *q = &d->kernel->operand[i];
-        for (int k = 0; k < g->parts && (q->slot == g->stream); k++)
+        for (int k = 0; k < g->parts && q->slot == g->stream; k++)
             wide &= q->block[g->part[k].segment].alignment == per && g->part[k].elements % per == 0;
     }
     return wide;
@@ -235,7 +229,7 @@ struct attempt {
 /* Warps, and the groups that their registers leave room for. Outputs take the places of inputs where each
  * channel is worked on once. Parts are divided as the groups of the attempt before allow. Returns the number
  * of groups and turns over channels of B; 0: rows do not fit, or groups are not those. */
-static int arrange(struct arena *a, struct tiled *g, int stages, struct attempt try)
+static int arrange(struct tiled *g, int stages, struct attempt try)
 {
     g->pieces = 0;
     for (int i = 0; i < g->parts; i++) {
@@ -252,7 +246,7 @@ static int arrange(struct arena *a, struct tiled *g, int stages, struct attempt 
         g->registers = device_registers(g->device, round_up(g->pipeline->worker.teams, SCHEDULERS));
         for (int i = 0; i < g->parts; i++) {
             struct tiled_part *part = &g->part[i];
-            group_paths(a, g, part);
+            group_paths(g, part);
             const bool here = is_once(g, part);
             part->group[0].once = here;
             once &= here;
@@ -268,47 +262,35 @@ static int arrange(struct arena *a, struct tiled *g, int stages, struct attempt 
 }
 
 /* The same, with parts divided as whole ones' groups allow. */
-static int arrange_divided(struct arena *a, struct tiled *g, int stages, struct attempt whole,
-                           struct attempt try)
+static int arrange_divided(struct tiled *g, int stages, struct attempt whole, struct attempt try)
 {
-    arrange(a, g, stages, whole);
-    return arrange(a, g, stages, try);
+    arrange(g, stages, whole);
+    return arrange(g, stages, try);
 }
 
 /* The most warps with which groups are as large as with few. Pieces cost, so that they must bring more warps
  * to every scheduler. */
-static bool choose_warps(struct arena *a, struct tiled *g, int stages, int warps)
+static bool choose_warps(struct tiled *g, int stages, int warps)
 {
     static const struct attempt attempts[] = {{16, 1}, {12, 1}, {16, 2}, {12, 2}, {WARPS_ENOUGH, 2}};
     const struct attempt whole = {warps ? warps : WARPS_ENOUGH, 1};
     struct attempt best = whole;
-    const int turns = arrange(a, g, stages, whole), pieces = demand_inputs_of(g->demand, g->stream) ? 2 : 1;
+    const int turns = arrange(g, stages, whole), pieces = demand_inputs_of(g->demand, g->stream) ? 2 : 1;
     int most = g->pipeline->worker.teams;
     for (size_t i = 0; i < sizeof attempts / sizeof *attempts && turns && !warps; i++) {
         const int step = attempts[i].pieces > 1 ? SCHEDULERS : 1;
-        if (attempts[i].pieces <= pieces && arrange_divided(a, g, stages, whole, attempts[i]) == turns &&
+        if (attempts[i].pieces <= pieces && arrange_divided(g, stages, whole, attempts[i]) == turns &&
             g->pipeline->worker.teams / step > most / step) {
             best = attempts[i];
             most = g->pipeline->worker.teams;
         }
     }
     if (turns)
-        arrange_divided(a, g, stages, whole, best);
+        arrange_divided(g, stages, whole, best);
     return turns > 0;
 }
 
 /* ---- everything ---- */
-
-static const char *choose_routes(struct arena *a, struct schedule *s)
-{
-    s->route = NEW_ARRAY(a, struct route, s->demand->outputs + 1);
-    for (int o = 0; o < s->demand->outputs; o++) {
-        s->route[o] = route_owned(s->demand->plan->problem->spec, demand_operand(s->demand, o)->index);
-        if (route_keeps(&s->route[o]))
-            return "no way to sum as the spec asks";
-    }
-    return NULL;
-}
 
 const char *tiled_plan(struct arena *a, struct schedule *s)
 {
@@ -317,16 +299,16 @@ const char *tiled_plan(struct arena *a, struct schedule *s)
     g->arena = a;
     g->demand = d;
     g->device = s->target->device;
-    const char *why = choose_routes(a, s);
+    const char *why = program_routes(a, s);
     if (why)
         return why;
     g->stream = d->plan->problem->dim[SLOT_X] > d->plan->problem->dim[SLOT_G] ? SLOT_X : SLOT_G;
     if (is_too_long(g))
         return "rows of a tile larger than shared memory";
-    find_parts(a, g);
+    find_parts(g);
     g->wide = is_wide(g);
-    g->place = NEW_ARRAY(a, int, demand_arrays(g->demand) + 1);
-    if (!choose_warps(a, g, knob_value(s, KNOB_STAGES), knob_value(s, KNOB_WARPS)))
+    g->place = NEW_ARRAY(a, int, demand_arrays(d) + 1);
+    if (!choose_warps(g, knob_value(s, KNOB_STAGES), knob_value(s, KNOB_WARPS)))
         return "rows of a tile larger than shared memory";
     tiled_steps(g);
     s->operations = demand_operations(d);
