@@ -222,45 +222,77 @@ static const char *choose_barriers(struct sync *y)
 
 /* ---- waits ---- */
 
+/* The event before which what a hazard's copy has brought is there for the other access. */
+static int needed_at(const struct sync *y, const struct hazard *h)
+{
+    return h->scope == SCOPE_LANE ? h->end : stab(y, h);
+}
+
+static bool is_waited_for(const struct sync *y, const struct hazard *h)
+{
+    for (int e = h->a + 1, at = needed_at(y, h); e <= at; e++) {
+        const int wait = y->wait[h->t->event[e].step];
+        if (!h->t->event[e].skewed && wait >= 0 && groups(h->t, h->a, e) >= wait)
+            return true;
+    }
+    return false;
+}
+
+/* Those before barriers, and then those of a thread's own copies; what others serve for goes. */
 static void place_waits(struct sync *y)
 {
-    for (int i = 0; i < y->hazards; i++) {
-        const struct hazard *h = &y->hazard[i];
-        if (!h->landing)
-            continue;
-        const int at = h->scope == SCOPE_LANE ? h->end : stab(y, h);
-        bool done = false; /* has another wait that comes before served already? */
-        for (int e = h->a + 1; e <= at && !done; e++) {
-            const int wait = y->wait[h->t->event[e].step];
-            done = !h->t->event[e].skewed && wait >= 0 && groups(h->t, h->a, e) >= wait;
+    for (int i = 0; i < y->p->steps; i++)
+        y->wait[i] = -1;
+    for (int own = 0; own < 2; own++)
+        for (int i = 0; i < y->hazards; i++) {
+            const struct hazard *h = &y->hazard[i];
+            if (h->landing && (h->scope == SCOPE_LANE) == own && !is_waited_for(y, h))
+                y->wait[h->t->event[needed_at(y, h)].step] = groups(h->t, h->a, needed_at(y, h));
         }
-        if (!done)
-            y->wait[h->t->event[at].step] = groups(h->t, h->a, at);
+    for (int i = 0; i < y->p->steps; i++) {
+        const int was = y->wait[i];
+        bool needed = was < 0;
+        y->wait[i] = -1;
+        for (int k = 0; k < y->hazards && !needed; k++)
+            needed = y->hazard[k].landing && !is_waited_for(y, &y->hazard[k]);
+        y->wait[i] = needed ? was : -1;
     }
 }
 
-/* Groups that are closed where nobody waits before the next one is closed become one with that. */
+/* Do both of two neighbouring groups land by the same wait, wherever the first one does? */
+static bool land_together(const struct sync *y, const struct trace *t, int first, int second)
+{
+    for (int e = first + 1; e < t->events; e++) {
+        const int wait = t->event[e].skewed ? -1 : y->wait[t->event[e].step];
+        if (wait >= 0 && e < second)
+            return false;
+        if (wait >= 0 && wait < t->event[e].closed - t->event[first].closed)
+            return wait < t->event[e].closed - t->event[second].closed;
+    }
+    return true;
+}
+
+/* Neighbouring groups that always land together become one. */
 static void join_groups(struct sync *y, int traces, struct trace *t)
 {
     const struct pipeline *p = y->p;
     for (int i = 0; i < p->steps; i++)
         y->idle[i] = p->step[i].kind == STEP_COMMIT;
     for (int i = 0; i < traces; i++)
-        for (int e = 0, last = -1; e < t[i].events; e++) {
-            const struct event *event = &t[i].event[e];
-            if (p->step[event->step].kind == STEP_COMMIT)
-                last = event->step;
-            else if (last >= 0 && !event->skewed && y->wait[event->step] >= 0)
-                y->idle[last] = false;
-        }
+        for (int e = 0, last = -1; e < t[i].events; e++)
+            if (p->step[t[i].event[e].step].kind == STEP_COMMIT) {
+                if (last >= 0 && !land_together(y, &t[i], last, e))
+                    y->idle[t[i].event[last].step] = false;
+                last = e;
+            } else if (last >= 0 && !t[i].event[e].skewed && y->wait[t[i].event[e].step] >= 0) {
+                y->idle[t[i].event[last].step] = false;
+            }
     for (int i = 0; i < traces; i++)
         for (int e = 0; e < t[i].events; e++) {
             const int step = t[i].event[e].step;
             t[i].event[e + 1].closed =
                 t[i].event[e].closed + (p->step[step].kind == STEP_COMMIT && !y->idle[step]);
         }
-    for (int i = 0; i < p->steps; i++)
-        y->wait[i] = -1;
     place_waits(y);
 }
 
@@ -326,8 +358,6 @@ const char *pipeline_sync(struct pipeline *p)
     y.barrier = NEW_ARRAY(a, enum scope, n);
     y.idle = NEW_ARRAY(a, bool, n);
     y.wait = NEW_ARRAY(a, int, n);
-    for (int i = 0; i < n; i++)
-        y.wait[i] = -1;
     struct trace *t = NEW_ARRAY(a, struct trace, traces);
     for (int i = 0; i < traces; i++) {
         trace_run(a, p, i, &t[i]);
