@@ -95,6 +95,12 @@ struct place {
     int pitch; /* elements from a run to the next: by layout.c */
 };
 
+/* Has each version of a turn a part of the row, with fields of its own? */
+static inline bool place_is_in_parts(const struct place *q)
+{
+    return q->fields && q->field[0].version >= 0;
+}
+
 /* ---- calls ---- */
 
 enum touch { TOUCH_READ, TOUCH_WRITE, TOUCH_ADD };

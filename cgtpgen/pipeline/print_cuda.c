@@ -39,7 +39,7 @@ static const struct place *leader(const struct pipeline *p, int place)
 /* What counts the stages of a ring. */
 static const char *counter_of(const struct place *q)
 {
-    return q->rate > 1 ? "slot" : "turn";
+    return place_is_in_parts(q) ? "slot" : "turn";
 }
 
 /* The stage that a version is in. */
@@ -88,8 +88,8 @@ static bool is_called(const struct pipeline *p, int place, int first, int end)
 static bool is_named_by(const struct place *q, const struct step *bracket)
 {
     return bracket->kind == STEP_BLOCK
-               ? q->rate > 1
-               : q->rate == 1 && (q->clock == bracket->loop || q->clock == LOOP_LAUNCH);
+               ? place_is_in_parts(q)
+               : !place_is_in_parts(q) && (q->clock == bracket->loop || q->clock == LOOP_LAUNCH);
 }
 
 /* Names a bracket's versions, and where in them the lane's rows begin. */
@@ -219,7 +219,7 @@ static void advance(struct printer *c, const struct place *q)
     if (q->stages == 1)
         return;
     c->advanced[q->group]++;
-    if (q->stages == 2 && q->rate == 1)
+    if (q->stages == 2 && !place_is_in_parts(q))
         line(c->o, "turn = 1 - turn;");
     else
         line(c->o, "%s = %s == %d ? 0 : %s + 1;", counter_of(q), counter_of(q), q->stages - 1, counter_of(q));
@@ -241,7 +241,7 @@ static int print_copies(struct printer *c, int i)
     while (i + 1 < p->steps && p->step[i + 1].kind == STEP_COPY && p->step[i + 1].skew == skew)
         print_copy(c, &p->step[++i]);
     line(c->o, "}");
-    if (first->rate > 1 && !c->filling)
+    if (place_is_in_parts(first) && !c->filling)
         advance(c, first);
     return i;
 }
@@ -271,7 +271,7 @@ static void end_turn(struct printer *c, int loop)
     bool *done = NEW_ARRAY(c->a, bool, c->p->groups + 1);
     for (int i = 0; i < c->p->places; i++) {
         const struct place *q = &c->p->place[i];
-        if (q->rate == 1 && q->clock == loop && !done[q->group])
+        if (!place_is_in_parts(q) && q->clock == loop && !done[q->group])
             advance(c, q);
         done[q->group] = true;
         c->advanced[q->group] = 0;
@@ -466,10 +466,10 @@ static void print_head(struct printer *c)
     line(o, "return %s - i * %d < %d ? (int)(%s - i * %d) : %d;", items, p->items, p->items, items, p->items,
          p->items);
     line(o, "};");
-    const char *told[2] = {NULL, NULL};
+    bool told[2] = {false, false};
     for (int i = 0; i < p->places; i++)
-        if (p->place[i].stages > 1 && !told[p->place[i].rate > 1]) {
-            told[p->place[i].rate > 1] = counter_of(&p->place[i]);
+        if (p->place[i].stages > 1 && !told[place_is_in_parts(&p->place[i])]) {
+            told[place_is_in_parts(&p->place[i])] = true;
             line(o, "int %s = 0;", counter_of(&p->place[i]));
         }
 }

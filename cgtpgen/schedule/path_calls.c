@@ -54,7 +54,7 @@ struct argument calls_in_channel(const struct path_calls *q, const char *name, i
 struct argument calls_row(const struct path_calls *q, int operand, struct address at)
 {
     const struct place *place = &q->pipeline->place[q->place[operand]];
-    return build_at(q->place[operand], place->rate > 1 ? q->version : 0, at);
+    return build_at(q->place[operand], place_is_in_parts(place) ? q->version : 0, at);
 }
 
 void calls_call(const struct path_calls *q, const char *function, int n0, int n1, int n2, int arguments,
@@ -100,14 +100,14 @@ bool calls_is_block(const struct path_calls *q)
            path_channels_a(q->e) == 1;
 }
 
-/* The operand's block of the path, as it stands in its place: a place of several versions a turn has a part
- * of its channels, component by component where these are apart. */
+/* The operand's block of the path, as it stands in its place: a place in parts has some of its channels
+ * there, component by component where these are apart. */
 struct operand_block calls_block_of(const struct path_calls *q, int operand)
 {
     struct operand_block b = *operand_block_of(demand_array(q->demand, operand), q->e->path);
     const struct place *place = &q->pipeline->place[q->place[operand]];
     const struct field *f = place->field;
-    if (place->rate == 1)
+    if (!place_is_in_parts(place))
         return b;
     while (f->version != q->version)
         f++;
@@ -145,7 +145,7 @@ void calls_move(const struct path_calls *q, int operand, int channels, const cha
 {
     const struct operand *o = demand_array(q->demand, operand);
     struct operand_block b = calls_block_of(q, operand);
-    if (!variable && q->pipeline->place[q->place[operand]].rate > 1)
+    if (!variable && place_is_in_parts(&q->pipeline->place[q->place[operand]]))
         b.offset = 0;
     struct address at = path_at(q->pipeline->arena, q->e, calls_role(q, o), &b);
     if (variable)
@@ -167,7 +167,7 @@ void calls_begin(const struct path_calls *q, int operand, int channels, const ch
                  const char *variable)
 {
     const struct operand *o = demand_array(q->demand, operand);
-    const bool zeros = q->made && q->pipeline->place[q->place[operand]].rate > 1 && o->output;
+    const bool zeros = q->made && place_is_in_parts(&q->pipeline->place[q->place[operand]]) && o->output;
     calls_declare(q, name, channels * calls_block_of(q, operand).components, zeros);
     if (!zeros)
         calls_move(q, operand, channels, name, variable, true);

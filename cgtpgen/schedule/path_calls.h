@@ -56,8 +56,8 @@ int calls_turns_b(const struct path_calls *q);
 /* Do the rows of weights of its channels follow each other, where a turn has whole rows? */
 bool calls_is_block(const struct path_calls *q);
 
-/* The operand's block of the path, as it stands in its place: a place of several versions a turn has a part
- * of its channels, component by component where these are apart. */
+/* The operand's block of the path, as it stands in its place: a place in parts has some of its channels
+ * there, component by component where these are apart. */
 struct operand_block calls_block_of(const struct path_calls *q, int operand);
 
 /* Elements that an address is a multiple of, where it moves on by so many channels: at most as many as its
