@@ -188,10 +188,8 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
         struct schedules *all = schedules_build(a, plan, &target);
         all->mutation = mutation;
         product->schedules = all;
-        if (has(options->dump, DUMP_SCHEDULES)) {
-            schedules_print(&dump, all);
+        if (has(options->dump, DUMP_SCHEDULES))
             programs_dump(&dump, all);
-        }
         if (has(options->dump, DUMP_CODE))
             schedules_dump(&dump, all);
         struct text wrong = {.arena = a};

@@ -8,6 +8,7 @@
 #include "schedule/parts.h"
 #include "schedule/path.h"
 #include "schedule/path_device.h"
+#include "schedule/print.h"
 #include "schedule/report.h"
 
 const char *program_routes(struct arena *a, struct schedule *s)
@@ -155,6 +156,7 @@ void program_report(struct report *r, const struct schedule *s)
 
 void programs_dump(struct text *out, const struct schedules *all)
 {
+    schedules_print(out, all);
     for (int k = 0; k < all->plan->kernels; k++)
         for (int s = 0; s < all->kernel[k].schedules; s++) {
             const struct schedule *q = &all->kernel[k].schedule[s];

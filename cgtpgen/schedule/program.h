@@ -22,7 +22,7 @@ void program_device(struct source *, const struct schedule *);
 void program_launch(struct source *, const struct schedule *);
 void program_report(struct report *, const struct schedule *);
 
-/* The pipelines of all schedules that have one. */
+/* All schedules, and the pipelines of those that have one. */
 void programs_dump(struct text *, const struct schedules *);
 
 #endif
