@@ -5,7 +5,7 @@
 #include "pipeline/share.h"
 #include "pipeline/trace.h"
 
-#include <string.h>
+#include <assert.h>
 
 struct printer {
     struct out *o;
@@ -417,6 +417,7 @@ static int print_step(struct printer *c, int i)
         line(c->o, "cgtp_launch_wait();");
         return i;
     default:
+        assert(0 && "a kind of step that no kernel has yet");
         return i;
     }
 }
