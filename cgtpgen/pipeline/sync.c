@@ -63,8 +63,8 @@ static int groups(const struct trace *t, int copy, int event)
 static uint64_t key_of(const struct sync *y, const struct hazard *h)
 {
     const struct event *event = h->t->event;
-    const int from = h->landing ? h->a : h->low, n = h->end + 1 - from;
-    const uint64_t steps = event[h->end + 1].hash - event[from].hash * y->power[n];
+    const int from = h->landing ? h->a : h->low, n = h->end < from ? 0 : h->end + 1 - from; /* 0: no point */
+    const uint64_t steps = event[from + n].hash - event[from].hash * y->power[n];
     return ((steps * TRACE_BASE + (uint64_t)n) * TRACE_BASE + (uint64_t)(h->low - from)) * TRACE_BASE +
            (uint64_t)h->scope * 2 + h->landing;
 }
