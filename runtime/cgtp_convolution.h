@@ -268,6 +268,16 @@ template <typename S, typename T> struct cgtp_weight_lanes {
     static constexpr int together = chunks < S::lanes ? S::lanes / chunks : 1;
     static constexpr int64_t distance = together > 1 ? cgtp_usual_distance<S>(together) : 0;
 
+    /* Of the paths i .. i + here - 1 in a copy: how much further the lane's is than they mostly are. */
+    static CGTP_MEMBER int64_t more(int i, int here, int own)
+    {
+        int64_t more = 0;
+        for (int j = 1; j < together; j++)
+            if (j < here && own >= j * chunks)
+                more = S::offset[i + j] - S::offset[i] - j * distance;
+        return more;
+    }
+
     /* Where the lane's copies begin in a row, and in the slices of the first paths. */
     static CGTP_MEMBER int64_t begin(int channel_block, int lane)
     {
@@ -335,6 +345,27 @@ CGTP_DEVICE void cgtp_copy_weights(T *slices, const T *row, int channel_block, i
     cgtp_copy_lanes_weights<S>(slices, row + cgtp_weight_lanes<S, T>::begin(channel_block, lane), channel_block, lane, policy);
 }
 
+/* The same back: gradients of weights that lanes have left in slices, to the row. Lanes meet before. */
+template <typename S, typename T>
+CGTP_DEVICE void cgtp_write_lanes_weights(T *row, const T *slices, int channel_block, int lane)
+{
+    using W = cgtp_weights<S, T>;
+    constexpr int n = W::paths, slice = CGTP_LANES * S::channels, wide = W::wide, chunks = W::chunks;
+    constexpr int together = W::together, threads = S::lanes;
+    const int own = cgtp_member<S>(lane), channels = cgtp_channels_of<S>(channel_block);
+    T *const to = row + W::begin(channel_block, lane);
+    slices += W::in_slices(lane);
+    cgtp_each<(n + together - 1) / together>([&](auto copy) {
+        constexpr int i = decltype(copy)::value * together, here = n - i < together ? n - i : together;
+        CGTP_UNROLL
+        for (int k = 0; k < (together > 1 ? 1 : chunks); k += threads)
+            if ((here * chunks - k >= threads || own < here * chunks - k) &&
+                (W::whole || (k + own % chunks) * wide < channels))
+                cgtp_put<wide * (int)sizeof(T)>(to + S::offset[i] + W::more(i, here, own) + k * wide,
+                                                slices + i * slice + k * wide);
+    });
+}
+
 /* A number of each of the items side by side, by its first lane, into a field of a stage that is moved on by the lane's
  * 16 bytes. */
 template <int lanes> CGTP_DEVICE void cgtp_note(int64_t (&field)[CGTP_LANES / lanes], int64_t number, int lane)
@@ -400,6 +431,33 @@ template <int v, typename T = real> struct cgtp_outgoing {
     CGTP_MEMBER ~cgtp_outgoing()
     {
         cgtp_store_stream<v>(to, value);
+    }
+    CGTP_MEMBER operator real *()
+    {
+        return value;
+    }
+};
+
+/* The same in the place of the weights, in a stage, from where they go on (cgtp_write_lanes_weights); of a lane that has
+ * `channels` of them. */
+template <int v, typename T = real> struct cgtp_outgoing_slice {
+    T *const to;
+    const int channels;
+    real value[v];
+
+    CGTP_MEMBER cgtp_outgoing_slice(const T *slice, int channels_) : to((T *)slice), channels(channels_)
+    {
+    }
+    CGTP_MEMBER ~cgtp_outgoing_slice()
+    {
+        if (channels == v) {
+            cgtp_store<v>(to, value);
+        } else {
+            CGTP_UNROLL
+            for (int i = 0; i < v - 1; i++)
+                if (i < channels)
+                    cgtp_store<1>(to + i, value + i);
+        }
     }
     CGTP_MEMBER operator real *()
     {

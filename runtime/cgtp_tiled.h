@@ -157,10 +157,18 @@ CGTP_DEVICE void cgtp_add_lane_sums(real *to, const int *at, const real *value)
         cgtp_add_lane_sums<v, units, first + CGTP_LANES>(to, at, value);
 }
 
+/* The same of a lane's own: adds the v values of unit i to row[at[i]] and those after. */
+template <int v, int units> CGTP_DEVICE void cgtp_add_lane_row(real *row, const int *at, const real *value)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < v * units; i++)
+        row[at[i / v] + i % v] += value[i];
+}
+
 /* ---- on the host ---- */
 
 /* Blocks of a launch: one per multiprocessor, or a warp per tile. */
-static inline int64_t cgtp_tiled_grid(int64_t items)
+static inline int64_t cgtp_tile_grid(int64_t items)
 {
     const int64_t fit = cgtp_multiprocessors(), tiles = (items + CGTP_LANES - 1) / CGTP_LANES;
     return tiles < fit ? tiles : fit;

@@ -243,7 +243,7 @@ def check_tiled_choice():
     with open(TILED) as f:
         text = f.read()
     for kernel in plan_of(text):
-        equal([(one['evaluation'], one['paths'], one['parts']) for one in kernel['schedules']],
+        equal([(one['evaluation'], one['paths'], one['pieces']) for one in kernel['schedules']],
               [('tiled', list(range(9)), 4)], f'tiled_wide {kernel["name"]}: tiled items')
     for pattern, replacement, reason in TILED_NEVER:
         changed = plan_of(re.sub(pattern, replacement, text))

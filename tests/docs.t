@@ -56,6 +56,7 @@ UNRUN = {
     ('docs/design.md', 'Q(x, y, w, g) = '): 'a formula',
     ('docs/design.md', 'forward '): 'a formula',
     ('docs/design.md', 'constexpr real'): 'an excerpt with parts left out',
+    ('docs/design.md', 'place x_ '): 'an excerpt of tests/pipeline/tiled_backward.expected, with parts left out',
     ('docs/diagnostics.md', ''): 'tests/diagnostics.t reads all specs of this page',
     ('docs/distributed.md', 'make -C examples/ranks'): 'tests/ranks.t builds and runs it where MPI is',
     ('docs/models.md', 'cgtpgen'): 'tests/models.t generates, builds and swaps',

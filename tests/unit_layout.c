@@ -1,6 +1,6 @@
 /* unit_layout.c - layout.h: fields follow each other aligned, unions overlap, what is printed; each wrong
  * layout is reported. out.h: indentation, wrapping, plurals. */
-#include "schedule/layout.h"
+#include "util/layout.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

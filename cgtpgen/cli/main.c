@@ -29,6 +29,7 @@
 #include "schedule/check.h"
 #include "schedule/cover.h"
 #include "schedule/print.h"
+#include "schedule/program.h"
 #include "plan/plan.h"
 #include "spec/names.h"
 #include "cli/print.h"
@@ -190,7 +191,7 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
         all->mutation = mutation;
         product->schedules = all;
         if (has(options->dump, DUMP_SCHEDULES))
-            schedules_print(&dump, all);
+            programs_dump(&dump, all);
         if (has(options->dump, DUMP_CODE))
             schedules_dump(&dump, all);
         struct text wrong = {.arena = a};

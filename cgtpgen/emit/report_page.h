@@ -7,7 +7,7 @@
 #define CGTPGEN_REPORT_PAGE_H
 
 #include "emit/emitter.h"
-#include "schedule/layout.h"
+#include "util/layout.h"
 #include "schedule/report.h"
 
 struct page {

@@ -330,6 +330,19 @@ const struct operand *demand_operand(const struct demand *d, int i)
     return kernel_output(d->kernel, d->output[i]);
 }
 
+int demand_arrays(const struct demand *d)
+{
+    return d->kernel->form->inputs + d->outputs;
+}
+
+const struct operand *demand_array(const struct demand *d, int i)
+{
+    const int inputs = d->kernel->form->inputs;
+    if (i >= inputs)
+        return demand_operand(d, i - inputs);
+    return demand_reads(d, i) ? kernel_input(d->kernel, i) : NULL;
+}
+
 bool demand_reads(const struct demand *d, int input)
 {
     return d->raw[input] || d->vector[input];

@@ -88,6 +88,10 @@ const struct form_output *demand_output(const struct demand *, int i);
 /* The operand of its output number i. */
 const struct operand *demand_operand(const struct demand *, int i);
 
+/* Its arrays: the kernel's inputs, then its outputs. One of them; NULL: an input that it does not read. */
+int demand_arrays(const struct demand *);
+const struct operand *demand_array(const struct demand *, int i);
+
 /* Does it read the kernel's input? */
 bool demand_reads(const struct demand *, int input);
 

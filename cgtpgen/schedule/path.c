@@ -1,6 +1,9 @@
 /* path.c - see path.h. */
 #include "schedule/path.h"
 
+#include "pipeline/build.h"
+#include "pipeline/call.h"
+
 #include <string.h>
 
 const char *const step_name[ROLE_COUNT] = {"stepa", "stepb", "", "stepg"};
@@ -57,39 +60,30 @@ int path_components(const struct matrix *m, enum role role)
     return role == ROLE_A ? m->depth : role == ROLE_B ? m->rows : role == ROLE_G ? m->columns : 1;
 }
 
-/* " + a * per", or nothing where A has one channel. */
-static const char *times_a(struct arena *arena, const struct path_plan *e, int64_t per)
+struct address path_at(struct arena *arena, const struct path_plan *e, enum role role,
+                       const struct operand_block *b)
 {
-    if (path_channels_a(e) == 1)
-        return "";
-    return per == 1 ? " + a" : arena_printf(arena, " + a * %lld", (long long)per);
-}
-
-/* " + (number of the pair (a, a + 1)) * per". */
-static const char *pair_offset(struct arena *arena, const struct path_plan *e, int64_t per)
-{
-    const char *pair = arena_printf(arena, "a * (%d - a) / 2", 2 * e->path->mul_x - 1);
-    return per == 1 ? arena_printf(arena, " + %s", pair)
-                    : arena_printf(arena, " + %s * %lld", pair, (long long)per);
+    const struct path *p = e->path;
+    struct address at = {.offset = b->offset};
+    const bool product = role == ROLE_G && !e->contracted;
+    const int64_t by = role == ROLE_W                       ? path_weight_step(p, e->a)
+                       : product && e->strided && !e->pairs ? path_channels_b(e) * b->channel
+                                                            : b->channel;
+    if (e->pairs && (product || role == ROLE_W)) /* number of the pair (a, a + 1) */
+        build_term(&at, arena_printf(arena, "a * (%d - a) / 2", 2 * p->mul_x - 1), by);
+    else if (e->pairs && role == ROLE_B)
+        build_term(&at, "a + 1", by);
+    else if (path_channels_a(e) > 1 &&
+             ((role == ROLE_A && !e->elementwise) || (product && e->strided) || role == ROLE_W))
+        build_term(&at, "a", by);
+    return at;
 }
 
 const char *path_address(struct arena *arena, const struct path_plan *e, enum role role, const char *name,
                          const struct operand_block *b)
 {
-    const struct path *p = e->path;
-    int64_t step = path_weight_step(p, e->a);
-    const char *more = "";
-    if (role == ROLE_A && !e->elementwise)
-        more = times_a(arena, e, b->channel);
-    else if (role == ROLE_B && e->pairs)
-        more = b->channel == 1 ? " + a + 1" : arena_printf(arena, " + (a + 1) * %d", (int)b->channel);
-    else if (role == ROLE_G && !e->contracted && e->pairs)
-        more = pair_offset(arena, e, b->channel);
-    else if (role == ROLE_G && !e->contracted && e->strided)
-        more = times_a(arena, e, path_channels_b(e) * b->channel);
-    else if (role == ROLE_W)
-        more = e->pairs ? pair_offset(arena, e, step) : times_a(arena, e, step);
-    return arena_printf(arena, "%s%s", plus_offset(arena, name, b->offset), more);
+    const struct address at = path_at(arena, e, role, b);
+    return address_text(arena, name, &at);
 }
 
 void emit_call(struct text *out, int indent, const char *function, int n, const char *const *argument)

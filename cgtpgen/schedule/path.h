@@ -2,13 +2,17 @@
 #ifndef CGTPGEN_PATH_H
 #define CGTPGEN_PATH_H
 
+#include "pipeline/pipeline.h"
 #include "plan/demand.h"
 #include "util/hash.h"
 
-/* Address, in the row `name`, of the path's operand in a role, for channel `a` of A (a C variable where there
+/* Where the path's operand in a role begins in its row, for channel `a` of A (a loop's variable where there
  * are several). block: the operand's, or the same in the order of that row. */
+struct address path_at(struct arena *, const struct path_plan *, enum role, const struct operand_block *);
+
+/* The same as text, in the row `name`. */
 const char *path_address(struct arena *, const struct path_plan *, enum role, const char *name,
-                         const struct operand_block *block);
+                         const struct operand_block *);
 
 /* Elements between the components of the kernel's arrays that stand in the role, where those are apart;
  * otherwise 1. */

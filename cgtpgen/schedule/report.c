@@ -1,7 +1,7 @@
 /* report.c - see report.h. */
 #include "schedule/report.h"
 
-#include "schedule/layout.h"
+#include "util/layout.h"
 
 #include <string.h>
 

@@ -11,6 +11,7 @@
 #include "schedule/route.h"
 
 struct evaluation;
+struct pipeline;
 struct source;
 struct report;
 struct checker;
@@ -63,7 +64,9 @@ struct schedule {
     bool long_code;      /* so many instructions that their fetching decides: outputs apart take less time */
     struct operations operations; /* per item, of its code */
     double cost;                  /* per item; comparable among the evaluations of one target */
-    void *own;                    /* the evaluation's */
+    void *own;                    /* the evaluation's; or NULL, and */
+    struct pipeline *pipeline;    /* its kernel (program.h), */
+    int registers;                /* with so many registers of a thread, at most */
 };
 
 struct evaluation {

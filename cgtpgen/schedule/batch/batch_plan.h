@@ -18,7 +18,7 @@
 #ifndef CGTPGEN_BATCH_PLAN_H
 #define CGTPGEN_BATCH_PLAN_H
 
-#include "schedule/layout.h"
+#include "util/layout.h"
 #include "schedule/schedule.h"
 
 /* Lanes of a warp. */

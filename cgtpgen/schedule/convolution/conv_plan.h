@@ -9,7 +9,7 @@
 #ifndef CGTPGEN_CONV_PLAN_H
 #define CGTPGEN_CONV_PLAN_H
 
-#include "schedule/layout.h"
+#include "util/layout.h"
 #include "schedule/schedule.h"
 
 /* Items whose A outputs a warp group hands each other before it sums them. */

@@ -13,7 +13,7 @@
 #ifndef CGTPGEN_GEMM_PLAN_H
 #define CGTPGEN_GEMM_PLAN_H
 
-#include "schedule/layout.h"
+#include "util/layout.h"
 #include "schedule/schedule.h"
 
 enum {

@@ -15,7 +15,7 @@
 #ifndef CGTPGEN_NODAL_PLAN_H
 #define CGTPGEN_NODAL_PLAN_H
 
-#include "schedule/layout.h"
+#include "util/layout.h"
 #include "schedule/schedule.h"
 
 enum {

@@ -20,7 +20,7 @@
 #ifndef CGTPGEN_PAIRED_PLAN_H
 #define CGTPGEN_PAIRED_PLAN_H
 
-#include "schedule/layout.h"
+#include "util/layout.h"
 #include "schedule/schedule.h"
 
 enum {

@@ -23,7 +23,7 @@
 #ifndef CGTPGEN_STAGED_PLAN_H
 #define CGTPGEN_STAGED_PLAN_H
 
-#include "schedule/layout.h"
+#include "util/layout.h"
 #include "schedule/schedule.h"
 
 /* Lanes of a warp. */

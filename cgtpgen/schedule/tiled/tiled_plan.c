@@ -1,6 +1,8 @@
-/* tiled_plan.c - see tiled_plan.h. */
-#include "schedule/tiled/tiled_plan.h"
+/* tiled_plan.c - tiled items: what they take, and how a part's paths, registers and shared memory are
+ * divided. */
 #include "schedule/path.h"
+#include "schedule/program.h"
+#include "schedule/tiled/tiled.h"
 
 enum {
     WARPS_ENOUGH = 8,    /* that hide what each waits for */
@@ -42,20 +44,15 @@ static bool is_too_long(const struct tiled *g)
     bool too_long = false;
     for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
         const struct operand *q = &d->kernel->operand[i];
-        for (int k = 0; k < q->blocks && tiled_streams(g, q); k++)
+        for (int k = 0; k < q->blocks && q->slot == g->stream; k++)
             too_long |= q->block[k].channels * q->block[k].components > most / TILED_LANES;
-        if (!tiled_streams(g, q))
-            too_long |= q->dim > (tiled_is_row(q) ? most / TILED_LANES : most);
+        if (q->slot != g->stream)
+            too_long |= q->dim > (q->index == INDEX_ITEM ? most / TILED_LANES : most);
     }
     return too_long;
 }
 
 /* ---- groups ---- */
-
-bool tiled_turns(const struct variant *v)
-{
-    return v->contracted && v->zs + v->ps + v->ws > 0;
-}
 
 /* Channels of z at a time: components of about as many registers. */
 static int turn_of(const struct path *p)
@@ -113,11 +110,11 @@ static bool joins(const struct tiled *g, const struct tiled_group *group, const 
 }
 
 /* Puts the part's paths, in their order, into groups. */
-static void group_paths(struct arena *a, const struct tiled *g, struct tiled_part *part)
+static void group_paths(const struct tiled *g, struct tiled_part *part)
 {
     const int *path = part->path;
     part->groups = 0;
-    part->group = NEW_ARRAY(a, struct tiled_group, part->paths + 1);
+    part->group = NEW_ARRAY(g->arena, struct tiled_group, part->paths + 1);
     for (int i = 0; i < part->paths; i++) {
         const struct path_plan *e = &g->demand->plan->path[path[i]];
         struct tiled_group *last = part->groups ? &part->group[part->groups - 1] : NULL;
@@ -136,31 +133,25 @@ static void group_paths(struct arena *a, const struct tiled *g, struct tiled_par
 }
 
 /* The stream's segments, each with its paths in the order of the list. */
-static void find_parts(struct arena *a, struct tiled *g)
+static void find_parts(struct tiled *g)
 {
     const struct demand *d = g->demand;
     const struct problem *p = d->plan->problem;
     const struct irreps *r = slot_irreps(p, g->stream);
-    int *first = NEW_ARRAY(a, int, r->n + 2), *path = NEW_ARRAY(a, int, p->paths + 1);
-    for (int i = 0; i < p->paths; i++)
-        first[(g->stream == SLOT_X ? p->path[i].x : p->path[i].z) + 2] += d->variant_of[i] >= 0;
-    for (int s = 0; s < r->n; s++)
-        first[s + 2] += first[s + 1];
-    for (int i = 0; i < p->paths; i++)
-        if (d->variant_of[i] >= 0)
-            path[first[(g->stream == SLOT_X ? p->path[i].x : p->path[i].z) + 1]++] = i;
-    g->part = NEW_ARRAY(a, struct tiled_part, r->n + 1);
+    g->part = NEW_ARRAY(g->arena, struct tiled_part, r->n + 1);
     for (int s = 0; s < r->n; s++) {
-        const int n = first[s + 1] - first[s];
-        if (r->segment[s].mul == 0 || (n == 0 && demand_outputs_of(d, g->stream) == 0))
-            continue;
-        struct tiled_part *part = &g->part[g->parts++];
-        part->segment = s;
-        part->channels = r->segment[s].mul;
-        part->pieces = 1;
-        part->elements = r->segment[s].mul * (2 * r->segment[s].ir.l + 1);
-        part->paths = n;
-        part->path = &path[first[s]];
+        const int mul = r->segment[s].mul;
+        int n = 0, *path = NEW_ARRAY(g->arena, int, p->paths + 1);
+        for (int i = 0; i < p->paths; i++)
+            if (d->variant_of[i] >= 0 && (g->stream == SLOT_X ? p->path[i].x : p->path[i].z) == s)
+                path[n++] = i;
+        if (mul && (n || demand_outputs_of(d, g->stream)))
+            g->part[g->parts++] = (struct tiled_part){.segment = s,
+                                                      .elements = mul * (2 * r->segment[s].ir.l + 1),
+                                                      .channels = mul,
+                                                      .pieces = 1,
+                                                      .paths = n,
+                                                      .path = path};
     }
 }
 
@@ -177,22 +168,6 @@ static bool is_once(const struct tiled *g, const struct tiled_part *part)
     return group->paths == 1 && !repeats && (e->b == SLOT_X || e->elementwise || path_channels_b(e) == 1);
 }
 
-/* Outputs of the stream take the places of its inputs, as far as there are any. */
-static void find_places(struct tiled *g, bool any)
-{
-    const struct demand *d = g->demand;
-    for (int o = 0, next = 0; o < d->outputs; o++) {
-        g->in_place[o] = -1;
-        if (!any || demand_output(d, o)->slot != g->stream)
-            continue;
-        while (next < d->kernel->form->inputs &&
-               (d->kernel->form->input[next].slot != g->stream || !demand_reads(d, next)))
-            next++;
-        if (next < d->kernel->form->inputs)
-            g->in_place[o] = next++;
-    }
-}
-
 /* Do all parts begin and end at multiples of 16 bytes? */
 static bool is_wide(const struct tiled *g)
 {
@@ -201,7 +176,7 @@ static bool is_wide(const struct tiled *g)
     bool wide = true;
     for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
         const struct operand *q = &d->kernel->operand[i];
-        for (int k = 0; k < g->parts && tiled_streams(g, q); k++)
+        for (int k = 0; k < g->parts && q->slot == g->stream; k++)
             wide &= q->block[g->part[k].segment].alignment == per && g->part[k].elements % per == 0;
     }
     return wide;
@@ -212,14 +187,6 @@ static bool is_wide(const struct tiled *g)
 static int round_up(int n, int step)
 {
     return (n + step - 1) / step * step;
-}
-
-static bool fits(struct arena *scratch, struct tiled *g, int stages, int warps)
-{
-    tiled_layout(scratch, g, stages, warps);
-    bool does = g->block->bytes <= g->device->shared_bytes;
-    arena_empty(scratch);
-    return does;
 }
 
 /* Can the part come in so many pieces: is each channel worked on once, and are there as many turns in each
@@ -236,18 +203,21 @@ static bool divides(const struct tiled *g, const struct tiled_part *part, int pi
 }
 
 /* As many warps, of `most`, as shared memory holds; pieces are fetched ahead where room is left for that. */
-static bool choose(struct arena *a, struct tiled *g, int stages, int most)
+static bool choose(struct tiled *g, int stages, int most, bool in_place)
 {
-    struct arena *scratch = arena_scratch(a);
-    int ring = stages ? stages : 1, warps = most;
+    int ring = stages ? stages : 1, warps;
     ring = ring < g->pieces ? ring : g->pieces;
-    while (warps > 0 && !fits(scratch, g, ring, warps))
-        warps--;
+    tiled_places(g, ring, most, in_place);
+    warps = pipeline_teams(g->pipeline, g->device->shared_bytes);
+    warps = warps < most ? warps : most;
     if (warps < (stages ? 1 : WARPS_LEAST))
         return false;
-    if (!stages && g->pieces > 1 && fits(scratch, g, 2, warps))
-        ring = 2;
-    tiled_layout(a, g, ring, warps);
+    if (!stages && g->pieces > 1) {
+        tiled_places(g, 2, warps, in_place);
+        if (g->pipeline->of_block.bytes <= g->device->shared_bytes)
+            return true;
+    }
+    tiled_places(g, ring, warps, in_place);
     return true;
 }
 
@@ -259,24 +229,24 @@ struct attempt {
 /* Warps, and the groups that their registers leave room for. Outputs take the places of inputs where each
  * channel is worked on once. Parts are divided as the groups of the attempt before allow. Returns the number
  * of groups and turns over channels of B; 0: rows do not fit, or groups are not those. */
-static int arrange(struct arena *a, struct tiled *g, int stages, struct attempt try)
+static int arrange(struct tiled *g, int stages, struct attempt try)
 {
     g->pieces = 0;
     for (int i = 0; i < g->parts; i++) {
         struct tiled_part *part = &g->part[i];
         part->pieces = try.pieces > 1 && divides(g, part, try.pieces) ? try.pieces : 1;
+        part->first = g->pieces;
         g->pieces += part->pieces;
     }
     for (int places = 1;; places--) {
         bool once = true;
         int turns = 1;
-        find_places(g, places);
-        if (!choose(a, g, stages, try.warps))
+        if (!choose(g, stages, try.warps, places))
             return 0;
-        g->registers = device_registers(g->device, round_up(g->warps, SCHEDULERS));
+        g->registers = device_registers(g->device, round_up(g->pipeline->worker.teams, SCHEDULERS));
         for (int i = 0; i < g->parts; i++) {
             struct tiled_part *part = &g->part[i];
-            group_paths(a, g, part);
+            group_paths(g, part);
             const bool here = is_once(g, part);
             part->group[0].once = here;
             once &= here;
@@ -292,89 +262,55 @@ static int arrange(struct arena *a, struct tiled *g, int stages, struct attempt 
 }
 
 /* The same, with parts divided as whole ones' groups allow. */
-static int arrange_divided(struct arena *a, struct tiled *g, int stages, struct attempt whole,
-                           struct attempt try)
+static int arrange_divided(struct tiled *g, int stages, struct attempt whole, struct attempt try)
 {
-    arrange(a, g, stages, whole);
-    return arrange(a, g, stages, try);
+    arrange(g, stages, whole);
+    return arrange(g, stages, try);
 }
 
 /* The most warps with which groups are as large as with few. Pieces cost, so that they must bring more warps
  * to every scheduler. */
-static bool choose_warps(struct arena *a, struct tiled *g, int stages, int warps)
+static bool choose_warps(struct tiled *g, int stages, int warps)
 {
     static const struct attempt attempts[] = {{16, 1}, {12, 1}, {16, 2}, {12, 2}, {WARPS_ENOUGH, 2}};
     const struct attempt whole = {warps ? warps : WARPS_ENOUGH, 1};
     struct attempt best = whole;
-    const int turns = arrange(a, g, stages, whole), pieces = g->stage.bytes ? 2 : 1;
-    int most = g->warps;
+    const int turns = arrange(g, stages, whole), pieces = demand_inputs_of(g->demand, g->stream) ? 2 : 1;
+    int most = g->pipeline->worker.teams;
     for (size_t i = 0; i < sizeof attempts / sizeof *attempts && turns && !warps; i++) {
         const int step = attempts[i].pieces > 1 ? SCHEDULERS : 1;
-        if (attempts[i].pieces <= pieces && arrange_divided(a, g, stages, whole, attempts[i]) == turns &&
-            g->warps / step > most / step) {
+        if (attempts[i].pieces <= pieces && arrange_divided(g, stages, whole, attempts[i]) == turns &&
+            g->pipeline->worker.teams / step > most / step) {
             best = attempts[i];
-            most = g->warps;
+            most = g->pipeline->worker.teams;
         }
     }
     if (turns)
-        arrange_divided(a, g, stages, whole, best);
+        arrange_divided(g, stages, whole, best);
     return turns > 0;
 }
 
 /* ---- everything ---- */
 
-/* As other evaluations count: instructions of a warp per item, bytes at so many an instruction. A warp does
- * the work of 32 items at a time. */
-static double cost_of(struct tiled *g, const struct operations *op)
-{
-    const double bytes_per_instruction = 6, per_item = 20, per_multiply = 1.4, per_sum = 4, per_element = 3;
-    const struct demand *d = g->demand;
-    double elements = 0, sums = 0;
-    for (int i = 0; i < d->kernel->form->inputs; i++)
-        if (demand_reads(d, i) && tiled_is_row(kernel_input(d->kernel, i)))
-            elements += (double)kernel_input(d->kernel, i)->dim;
-    for (int o = 0; o < d->outputs; o++)
-        *(tiled_is_row(demand_operand(d, o)) ? &elements : &sums) += (double)demand_operand(d, o)->dim;
-    g->bytes = kernel_size(d->kernel) * elements;
-    g->work =
-        per_item + (per_multiply * (op->fma + op->mul + op->add) + per_sum * sums + per_element * elements) /
-                       TILED_LANES;
-    const double waiting = (double)WARPS_ENOUGH / g->warps; /* too few warps issue too little */
-    const double work = g->work * (waiting > 1 ? waiting : 1), bytes = g->bytes / bytes_per_instruction;
-    const double longer = work > bytes ? work : bytes;
-    return longer + 0.4 * (work + bytes - longer);
-}
-
-static const char *choose_routes(struct arena *a, struct schedule *s)
-{
-    s->route = NEW_ARRAY(a, struct route, s->demand->outputs + 1);
-    for (int o = 0; o < s->demand->outputs; o++) {
-        s->route[o] = route_owned(s->demand->plan->problem->spec, demand_operand(s->demand, o)->index);
-        if (route_keeps(&s->route[o]))
-            return "no way to sum as the spec asks";
-    }
-    return NULL;
-}
-
 const char *tiled_plan(struct arena *a, struct schedule *s)
 {
     const struct demand *d = s->demand;
     struct tiled *g = NEW(a, struct tiled);
+    g->arena = a;
     g->demand = d;
     g->device = s->target->device;
-    const char *why = choose_routes(a, s);
+    const char *why = program_routes(a, s);
     if (why)
         return why;
     g->stream = d->plan->problem->dim[SLOT_X] > d->plan->problem->dim[SLOT_G] ? SLOT_X : SLOT_G;
     if (is_too_long(g))
         return "rows of a tile larger than shared memory";
-    find_parts(a, g);
+    find_parts(g);
     g->wide = is_wide(g);
-    g->in_place = NEW_ARRAY(a, int, d->outputs + 1);
-    if (!choose_warps(a, g, knob_value(s, KNOB_STAGES), knob_value(s, KNOB_WARPS)))
+    g->place = NEW_ARRAY(a, int, demand_arrays(d) + 1);
+    if (!choose_warps(g, knob_value(s, KNOB_STAGES), knob_value(s, KNOB_WARPS)))
         return "rows of a tile larger than shared memory";
-    s->own = g;
+    tiled_steps(g);
     s->operations = demand_operations(d);
-    s->cost = cost_of(g, &s->operations);
-    return NULL;
+    return program_finish(s, g->pipeline, g->registers);
 }

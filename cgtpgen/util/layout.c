@@ -1,5 +1,5 @@
 /* layout.c - see layout.h. */
-#include "schedule/layout.h"
+#include "util/layout.h"
 
 #include <string.h>
 

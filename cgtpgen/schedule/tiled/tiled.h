@@ -1,5 +1,5 @@
-/* tiled_plan.h - tiled items: a warp takes a tile of items, and each of its lanes one of them, for products
- * whose weights are few.
+/* tiled.h - tiled items: a warp takes a tile of items, and each of its lanes one of them, for products whose
+ * weights are few.
  *
  * Nothing crosses lanes but rows, which come and go through shared memory as whole lines, and sums over all
  * items. Weights that all items share are in shared memory, where one access gives a number to all lanes. The
@@ -8,10 +8,10 @@
  * product of channels each, which share the turns over channels of z, or of one path, whose turns are over
  * some of its channels.
  */
-#ifndef CGTPGEN_TILED_PLAN_H
-#define CGTPGEN_TILED_PLAN_H
+#ifndef CGTPGEN_TILED_H
+#define CGTPGEN_TILED_H
 
-#include "schedule/layout.h"
+#include "pipeline/build.h"
 #include "schedule/schedule.h"
 
 /* Lanes of a warp, items of a tile. */
@@ -30,61 +30,54 @@ struct tiled_part {
     int segment; /* of the stream */
     int elements;
     int channels, pieces; /* the former come by so many at a time, where each is worked on once */
+    int first;            /* the number of its first piece among those of a tile */
     int paths;
     const int *path;
     int groups;
     struct tiled_group *group;
 };
 
+/* What the planner decides. */
 struct tiled {
-    const char *name; /* kernel and schedule; what its device code is called */
+    struct arena *arena;
     const struct demand *demand;
     const struct device *device;
     enum slot stream;
-    int *in_place;     /* [demand's outputs]: the input of the stream whose place an output takes; -1: none */
     bool wide;         /* rows of the stream are copied, and read, by 16 bytes */
     int parts, pieces; /* the latter of all parts */
     struct tiled_part *part;
-    int registers;               /* of a thread */
-    int warps, stages;           /* of a block, which a multiprocessor has to itself; of a warp's ring */
-    double bytes, work;          /* per item: moved; instructions of a warp */
-    struct layout stage, rows;   /* inputs of a tile: a part of the stream; all else */
-    struct layout leaving, out;  /* outputs of a tile: the same */
-    struct layout sums, weights; /* over all items of the warp; that all items share */
-    struct layout warp, *block;  /* shared memory */
+    int registers; /* of a thread */
+    int stages;    /* of the stream */
+    struct pipeline *pipeline;
+    int tile;   /* its loop over tiles */
+    int *place; /* [operands]: of inputs, then of the demand's outputs; -1: none */
 };
 
-/* Channels of z, and of B, that a path's part of a group has at a time. */
 static inline const struct variant *tiled_variant(const struct tiled *g, int path)
 {
     return &g->demand->variant[g->demand->variant_of[path]];
 }
 
-/* Is it there for a part only? Is it in a row of each item? */
-static inline bool tiled_streams(const struct tiled *g, const struct operand *q)
+/* Does the path of such a variant multiply by weights, or make their gradients, of channels of z in turns? */
+static inline bool tiled_turns(const struct variant *v)
 {
-    return q->slot == g->stream;
-}
-static inline bool tiled_is_row(const struct operand *q)
-{
-    return q->index == INDEX_ITEM;
+    return v->contracted && v->zs + v->ps + v->ws > 0;
 }
 
-/* Does the path of such a variant multiply by weights, or make their gradients, of the channels of z in
- * turns? */
-bool tiled_turns(const struct variant *);
+/* The places of so many warps; outputs of the stream take those of its inputs (in_place). */
+void tiled_places(struct tiled *, int stages, int warps, bool in_place);
 
-/* Lays out shared memory for so many stages and warps. */
-void tiled_layout(struct arena *, struct tiled *, int stages, int warps);
+/* Copies of a tile's rows, of a piece of the stream (or of all else), so many turns ahead; and what leaves.
+ */
+void tiled_copy(const struct tiled *, bool stream, int index, int skew);
+void tiled_store(const struct tiled *, bool stream, int index);
 
-/* Names the device code of a schedule, and its structs. */
-void tiled_layout_name(struct arena *, const struct schedule *);
+/* The steps, when all is decided. */
+void tiled_steps(struct tiled *);
 
-/* Why it computes nothing of a demand, or not a path of it; NULL: it may. */
+/* See struct evaluation. */
 const char *tiled_refuses(const struct target *, const struct demand *);
 const char *tiled_refuses_path(const struct target *, const struct demand *, const struct path *);
-
-/* Decides everything; returns why it cannot be after all, or NULL. */
 const char *tiled_plan(struct arena *, struct schedule *);
 
 #endif

@@ -1,0 +1,186 @@
+/* build.c - see build.h. What steps touch is noted as they are added. */
+#include "pipeline/build.h"
+#include "pipeline/call.h"
+
+#include <string.h>
+
+struct pipeline *build_pipeline(struct arena *a, struct worker worker, int items)
+{
+    struct pipeline *p = NEW(a, struct pipeline);
+    *p = (struct pipeline){.arena = a, .worker = worker, .items = items};
+    build_loop(p, (struct loop){.name = "launch", .outer = -1});
+    return p;
+}
+
+int build_loop(struct pipeline *p, struct loop l)
+{
+    p->loop = arena_grow(p->arena, p->loop, p->loop_count, &p->loop_capacity, sizeof l);
+    p->loop[p->loop_count] = l;
+    return p->loop_count++;
+}
+
+int build_group(struct pipeline *p, struct group g)
+{
+    p->group = arena_grow(p->arena, p->group, p->groups, &p->group_capacity, sizeof g);
+    p->group[p->groups] = g;
+    return p->groups++;
+}
+
+int build_place(struct pipeline *p, struct place q)
+{
+    p->place = arena_grow(p->arena, p->place, p->places, &p->place_capacity, sizeof q);
+    p->place[p->places] = q;
+    return p->places++;
+}
+
+void build_field(struct pipeline *p, int place, struct field f)
+{
+    struct place *q = &p->place[place];
+    q->field = arena_grow(p->arena, q->field, q->fields, &q->capacity, sizeof f);
+    q->field[q->fields++] = f;
+}
+
+/* ---- steps ---- */
+
+static struct step *add(struct pipeline *p, enum step_kind kind)
+{
+    p->step = arena_grow(p->arena, p->step, p->steps, &p->step_capacity, sizeof *p->step);
+    struct step *s = &p->step[p->steps++];
+    *s = (struct step){.kind = kind};
+    return s;
+}
+
+static void touch(struct pipeline *p, struct step *s, struct access a)
+{
+    for (int i = 0; i < s->accesses; i++)
+        if (memcmp(&s->access[i], &a, sizeof a) == 0)
+            return;
+    struct access *all = NEW_ARRAY(p->arena, struct access, s->accesses + 1);
+    for (int i = 0; i < s->accesses; i++)
+        all[i] = s->access[i];
+    all[s->accesses++] = a;
+    s->access = all;
+}
+
+void build_begin(struct pipeline *p, int loop)
+{
+    p->loop[loop].outer = p->inside;
+    p->inside = loop;
+    add(p, STEP_LOOP)->loop = loop;
+}
+
+void build_block(struct pipeline *p, int index)
+{
+    add(p, STEP_BLOCK)->number = index;
+}
+
+void build_end(struct pipeline *p)
+{
+    int open = p->steps, depth = 1;
+    while (depth) {
+        const enum step_kind k = p->step[--open].kind;
+        depth += (k == STEP_END) - (k == STEP_LOOP || k == STEP_BLOCK);
+    }
+    const int loop = p->step[open].loop;
+    if (loop != LOOP_LAUNCH)
+        p->inside = p->loop[loop].outer;
+    add(p, STEP_END)->loop = loop;
+}
+
+void build_skewed(struct pipeline *p, enum step_kind kind, int loop)
+{
+    add(p, kind)->loop = loop;
+}
+
+void build_copy(struct pipeline *p, int place, int index, int skew)
+{
+    struct step *s = add(p, STEP_COPY);
+    s->skew = skew;
+    touch(p, s, (struct access){place, index, TOUCH_WRITE, WHO_COPY});
+}
+
+void build_store(struct pipeline *p, int place, int index, int skew)
+{
+    struct step *s = add(p, STEP_STORE);
+    s->skew = skew;
+    touch(p, s, (struct access){place, index, TOUCH_READ, p->place[place].summed ? WHO_TEAMS : WHO_COPY});
+}
+
+void build_zero(struct pipeline *p, int place)
+{
+    struct step *s = add(p, STEP_ZERO);
+    for (int i = 0; i < p->places; i++)
+        if (p->place[i].group == p->place[place].group)
+            touch(p, s, (struct access){i, -1, TOUCH_WRITE, WHO_ANY});
+}
+
+int build_local(struct pipeline *p, struct local l)
+{
+    p->local = arena_grow(p->arena, p->local, p->locals, &p->local_capacity, sizeof l);
+    p->local[p->locals] = l;
+    add(p, STEP_LOCAL)->number = p->locals;
+    return p->locals++;
+}
+
+void build_note(struct pipeline *p, const char *text)
+{
+    add(p, STEP_NOTE)->note = text;
+}
+
+/* ---- calls ---- */
+
+static void add_call(struct pipeline *p, struct call *c)
+{
+    struct step *s = add(p, STEP_CALL);
+    s->call = c;
+    for (int i = 0; i < c->arguments; i++) {
+        const struct argument *a = &c->argument[i];
+        if (a->of == ARGUMENT_PLACE)
+            touch(p, s, (struct access){a->number, a->index, a->touch, p->place[a->number].who});
+    }
+}
+
+void build_call(struct pipeline *p, const char *function, const int numbers[TEMPLATE_NUMBERS], int arguments,
+                const struct argument *argument)
+{
+    const struct function *f = function_named(function);
+    struct call *c = NEW(p->arena, struct call);
+    *c = (struct call){.function = function, .arguments = arguments, .path = -1};
+    while (c->numbers < TEMPLATE_NUMBERS && numbers[c->numbers]) {
+        c->number[c->numbers] = numbers[c->numbers];
+        c->numbers++;
+    }
+    c->argument = arena_copy(p->arena, argument, (size_t)arguments * sizeof *argument);
+    for (int i = 0; i < arguments; i++)
+        c->argument[i].touch = f->touch[i];
+    add_call(p, c);
+}
+
+void build_code(struct pipeline *p, int path, const struct code *code, int arguments,
+                const struct argument *argument)
+{
+    struct call *c = NEW(p->arena, struct call);
+    *c = (struct call){.function = "code", .arguments = arguments, .path = path, .code = code};
+    c->argument = arena_copy(p->arena, argument, (size_t)arguments * sizeof *argument);
+    add_call(p, c);
+}
+
+struct argument build_at(int place, int index, struct address at)
+{
+    return (struct argument){.of = ARGUMENT_PLACE, .number = place, .index = index, .at = at};
+}
+
+struct argument build_in(int local, int64_t offset)
+{
+    return (struct argument){.of = ARGUMENT_LOCAL, .number = local, .at = {.offset = offset}};
+}
+
+struct argument build_number(int n)
+{
+    return (struct argument){.of = ARGUMENT_NUMBER, .number = n};
+}
+
+void build_term(struct address *at, const char *variable, int64_t by)
+{
+    at->term[at->terms++] = (struct term){variable, by};
+}

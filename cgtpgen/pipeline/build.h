@@ -1,0 +1,44 @@
+/* build.h - the words in which planners write pipelines. */
+#ifndef CGTPGEN_BUILD_H
+#define CGTPGEN_BUILD_H
+
+#include "pipeline/pipeline.h"
+
+/* A pipeline with the loop that stands for its launch. */
+struct pipeline *build_pipeline(struct arena *, struct worker, int items);
+
+/* Each returns the number of what it adds. */
+int build_loop(struct pipeline *, struct loop);
+int build_group(struct pipeline *, struct group);
+int build_place(struct pipeline *, struct place);
+void build_field(struct pipeline *, int place, struct field);
+
+/* ---- steps, each behind those before it ---- */
+
+void build_begin(struct pipeline *, int loop);
+void build_block(struct pipeline *, int index);                 /* of that version of a turn; -1: of none */
+void build_end(struct pipeline *);                              /* of the innermost bracket that is open */
+void build_skewed(struct pipeline *, enum step_kind, int loop); /* fill, drain */
+
+/* Version `index` of a turn (-1: all), `skew` turns ahead. */
+void build_copy(struct pipeline *, int place, int index, int skew);
+void build_store(struct pipeline *, int place, int index, int skew);
+void build_zero(struct pipeline *, int place);
+
+int build_local(struct pipeline *, struct local);
+void build_note(struct pipeline *, const char *text);
+
+/* A function of the runtime (see call.c), which says what becomes of its arguments; of `numbers` those of its
+ * template up to a 0. */
+void build_call(struct pipeline *, const char *function, const int numbers[TEMPLATE_NUMBERS], int arguments,
+                const struct argument *);
+
+/* The code of a path: what it touches stands in the arguments. */
+void build_code(struct pipeline *, int path, const struct code *, int arguments, const struct argument *);
+
+struct argument build_at(int place, int index, struct address); /* in a place */
+struct argument build_in(int local, int64_t offset);            /* in a local */
+struct argument build_number(int);
+void build_term(struct address *, const char *variable, int64_t by);
+
+#endif

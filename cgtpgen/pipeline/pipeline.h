@@ -1,0 +1,247 @@
+/* pipeline.h - a kernel as data: who works, where each piece of an operand is while it is used (place), and
+ * what is done in which order (step). Planners build it (build.h); everything else reads it.
+ *
+ * - A version is what a place holds at a time: so many (rate) each turn of a loop, its clock, of which so
+ * many (stages) are there at once.
+ * - A step has a skew: in turn t of its loop it works on the versions of turn t + skew. What is brought two
+ *   turns ahead has skew 2; the turns before a loop's first and after its last follow (fill, drain).
+ * - Code is calls, which are data as well: what they read and write, what registers hold and the text that is
+ *   printed are the same statement.
+ * - Waits and barriers are no steps of a planner. They follow from who touches which element when (sync.c),
+ *   and are proven by a machine that knows nothing of how they were found (check.c).
+ */
+#ifndef CGTPGEN_PIPELINE_H
+#define CGTPGEN_PIPELINE_H
+
+#include "plan/code.h"
+#include "plan/operand.h"
+#include "util/layout.h"
+
+/* Who shares something, and whom a barrier joins: a wider scope holds the narrower ones. */
+enum scope { SCOPE_LANE, SCOPE_WARP, SCOPE_TEAM, SCOPE_BLOCK, SCOPES };
+
+/* Teams take units of the walk, each its own: a team's threads turn loops alike, those of a block do not. */
+struct worker {
+    int lanes; /* of a warp */
+    int warps; /* of a team */
+    int teams; /* of a block */
+};
+
+/* Loops are a tree. The first stands for the launch, which turns once. */
+enum { LOOP_LAUNCH };
+struct loop {
+    const char *name; /* its variable */
+    int outer;        /* the one around it: as it is begun */
+    bool counted;     /* turns are known: for (name = first; name < end; name += by) */
+    int first, end, by;
+    const char *less; /* a variable that ends it sooner by as much; NULL */
+    bool unroll;
+};
+
+/* ---- places: pieces of shared memory ---- */
+
+/* How a version comes to be there. */
+enum how {
+    HOW_LOAD,  /* through registers */
+    HOW_ASYNC, /* by a thread's asynchronous copies, which land when it has waited for their group */
+    HOW_CODE   /* made there */
+};
+
+/* Which thread touches which element of a version. */
+enum who {
+    WHO_ANY,   /* any one each */
+    WHO_COPY,  /* pieces of `wide` elements go to threads in turn, along runs and then from run to run */
+    WHO_RUN,   /* a run a thread: item = lane */
+    WHO_LANE,  /* `lane` elements a thread, along runs: channels of a lane */
+    WHO_KEPT,  /* one thread an element, in every turn the same, but nobody says which */
+    WHO_TEAMS, /* any thread of the block, of all teams' versions */
+    WHO_COUNT
+};
+
+/* A part of a version that is laid out as one: `runs` neighbours in memory and in the place. */
+struct field {
+    int version; /* of several a turn: whose it is; -1: each has it */
+    int runs;    /* an item each, or one */
+    int length;  /* elements of a run */
+    int64_t
+        base; /* of the first run in its row of memory; runs are rows of the operand, one after the other */
+    int at;   /* elements from the version's beginning to the first run */
+    int wide; /* elements that a copy moves at a time */
+    int lane; /* elements that a lane works on at a time */
+};
+
+/* Places of a group have versions alike, and are fields of one struct. */
+struct group {
+    const char *name, *note;  /* of the struct's field; what it holds: the comment above it */
+    const char *type, *alias; /* of the struct; a version of it, in code. NULL: there is one version */
+    struct layout layout;     /* of a version: by layout.c */
+};
+
+struct place {
+    const char *name;              /* as in emitted code */
+    const struct operand *operand; /* that it is a row of; NULL: none */
+    enum scope scope;              /* who shares a version */
+    enum how how;
+    int clock, within; /* loops: versions count from the beginning of each turn of the latter */
+    int rate, stages;
+    int alias;    /* the place whose bytes it takes; -1: none */
+    int group;    /* of shared memory */
+    enum who who; /* how calls touch it */
+    bool keep;    /* lines of memory that it comes from are read again soon */
+    bool summed;  /* over all units: a team has a row, which leaves when all are done */
+    int size;     /* bytes of an element */
+    int fields, capacity;
+    struct field *field;
+    int pitch; /* elements from a run to the next: by layout.c */
+};
+
+/* Has each version of a turn a part of the row, with fields of its own? */
+static inline bool place_is_in_parts(const struct place *q)
+{
+    return q->fields && q->field[0].version >= 0;
+}
+
+/* ---- calls ---- */
+
+enum touch { TOUCH_READ, TOUCH_WRITE, TOUCH_ADD };
+
+/* variable * by */
+struct term {
+    const char *variable;
+    int64_t by;
+};
+
+/* `offset` elements, and terms of loops' variables. */
+enum { TERMS = 4 };
+struct address {
+    int64_t offset;
+    int terms;
+    struct term term[TERMS];
+};
+
+enum argument_of { ARGUMENT_PLACE, ARGUMENT_LOCAL, ARGUMENT_NUMBER };
+struct argument {
+    enum argument_of of;
+    int number; /* of the place, of the local; the number itself */
+    int index;  /* of a place's version: which of a turn */
+    struct address at;
+    bool element; /* passed by value: what stands there */
+    enum touch touch;
+};
+
+/* An array of a thread. */
+struct local {
+    const char *name;
+    int elements;
+    enum { LOCAL_ANY, LOCAL_ZERO, LOCAL_ONE, LOCAL_TABLE } begins;
+    const struct address *table; /* its elements: places in a row */
+};
+
+enum { TEMPLATE_NUMBERS = 3 };
+struct call {
+    const char *function;
+    int numbers, number[TEMPLATE_NUMBERS]; /* of the template */
+    int arguments;
+    struct argument *argument;
+    int path; /* whose code it is, where that is not in the runtime: it is named when it is written; else -1
+               */
+    const struct code *code;
+};
+
+/* ---- steps ---- */
+
+enum step_kind {
+    STEP_LOOP,  /* brackets: of a loop; */
+    STEP_BLOCK, /* of what locals and names of versions are for; */
+    STEP_END,   /* which end there */
+    STEP_FILL,  /* the steps of a loop with skew > 0 run here for turns -skew .. -1 */
+    STEP_DRAIN, /* those with skew < 0 for the turns after its last */
+    STEP_COPY,  /* memory -> place, by how it comes */
+    STEP_STORE, /* place -> memory */
+    STEP_ZERO,  /* all of a place's group */
+    STEP_LOCAL,
+    STEP_CALL,
+    STEP_NOTE, /* a comment */
+    /* What sync.c adds: */
+    STEP_COMMIT,      /* closes a thread's group of copies */
+    STEP_WAIT,        /* until no more than `number` groups are under way */
+    STEP_BARRIER,     /* of a scope */
+    STEP_LAUNCH_WAIT, /* for the launch before */
+    STEP_KINDS
+};
+
+/* A step's use of a place, of version (turn + skew) * rate + index; index -1: all of a turn. */
+struct access {
+    int place, index;
+    enum touch touch;
+    enum who who;
+};
+
+struct step {
+    enum step_kind kind;
+    int loop; /* of a loop and its end, of fill and drain; LOOP_LAUNCH: a block */
+    int skew;
+    int number; /* wait: groups; local: which; block: of which version of a turn it is, -1: of none */
+    enum scope scope;
+    const char *note;
+    struct call *call;
+    int accesses;
+    struct access *access;
+};
+
+struct pipeline {
+    struct arena *arena;
+    struct worker worker;
+    int items; /* of a unit: a tile of so many */
+    int loop_count, loop_capacity;
+    struct loop *loop;
+    int groups, group_capacity;
+    struct group *group;
+    int places, place_capacity;
+    struct place *place;
+    int locals, local_capacity;
+    struct local *local;
+    int steps, step_capacity;
+    struct step *step;
+    int inside; /* the loop in which steps are added */
+    /* By the passes: */
+    struct layout of_team, of_block; /* shared memory: layout.c */
+    struct meets *meets;             /* of accesses, as far as they were asked for: share.c */
+};
+
+extern const char *const scope_words[SCOPES];
+extern const char *const step_words[STEP_KINDS];
+extern const char *const who_words[WHO_COUNT];
+
+/* ---- passes ---- */
+
+/* layout.c: pitches against bank conflicts, offsets, sizes; how many teams so many bytes have room for. */
+void pipeline_layout(struct pipeline *);
+int pipeline_teams(const struct pipeline *, int bytes);
+
+/* sync.c: adds commits, waits, barriers; any there are it takes away first. Why it cannot, or NULL. */
+const char *pipeline_sync(struct pipeline *);
+
+/* check.c: knows nothing of sync.c. Appends a line for each access that is not ordered, and for what does not
+ * fit `bytes` of shared memory; how many. */
+int pipeline_check(const struct pipeline *, int bytes, struct text *out);
+
+/* registers.c: registers of 32 bits that a thread's locals and codes hold at once. */
+int pipeline_registers(const struct pipeline *);
+
+/* cost.c: of an item, comparable among what is computed; op: of its code. */
+double pipeline_cost(const struct pipeline *, const struct operations *op);
+
+/* dump.c: for people, with what was derived. */
+void pipeline_dump(struct text *, const struct pipeline *);
+
+/* print_cuda.c: the kernel, and the structs of its shared memory, for a CUDA compiler. */
+struct cuda_words {
+    const char *name;  /* of the kernel */
+    const char *items; /* their number, as a C expression */
+    const char *note;  /* why no wait lasts for ever */
+};
+void pipeline_print_structs(struct out *, struct pipeline *, const char *name);
+void pipeline_print_cuda(struct out *, const struct pipeline *, const struct cuda_words *);
+
+#endif

@@ -1,0 +1,497 @@
+/* print_cuda.c - a pipeline's kernel for a CUDA compiler: a team of one warp takes tiles of items, of which
+ * each lane has one. All text of a kernel stands here; what is in it, in the pipeline.
+ */
+#include "pipeline/call.h"
+#include "pipeline/share.h"
+#include "pipeline/trace.h"
+
+#include <assert.h>
+
+struct printer {
+    struct out *o;
+    struct arena *a;
+    const struct pipeline *p;
+    const struct cuda_words *words;
+    int *advanced; /* [groups]: versions that have been brought in this turn */
+    int *version;  /* [groups]: which of a turn has a name, where it is an array's; -1: none */
+    bool filling;  /* before the first turn */
+    int open;      /* brackets; */
+    bool bare[64]; /* those without braces */
+};
+
+static const char *number(const struct printer *c, long long n)
+{
+    return arena_printf(c->a, "%lld", n);
+}
+
+static int threads(const struct pipeline *p)
+{
+    return p->worker.lanes * p->worker.warps * p->worker.teams;
+}
+
+/* ---- places ---- */
+
+static const struct place *leader(const struct pipeline *p, int place)
+{
+    return &p->place[share_leader(p, place)];
+}
+
+/* What counts the stages of a ring. */
+static const char *counter_of(const struct place *q)
+{
+    return place_is_in_parts(q) ? "slot" : "turn";
+}
+
+/* The stage that a version is in. */
+static const char *stage_of(const struct printer *c, int place, int index, int skew)
+{
+    const struct place *q = &c->p->place[place];
+    const char *counter = counter_of(q);
+    if (q->stages == 1)
+        return "0";
+    const int ahead = (skew - c->filling) * q->rate + index - (c->filling ? 0 : c->advanced[q->group]);
+    const int d = (ahead % q->stages + q->stages) % q->stages;
+    return c->filling       ? number(c, d)
+           : d == 0         ? counter
+           : q->stages == 2 ? arena_printf(c->a, "1 - %s", counter)
+                            : arena_printf(c->a, "(%s + %d) %% %d", counter, d, q->stages);
+}
+
+static const char *owner_of(const struct place *q)
+{
+    return q->scope == SCOPE_BLOCK ? "block" : "own";
+}
+
+/* "own.rows[0].x_" */
+static const char *version_of(const struct printer *c, int place, int index, int skew)
+{
+    const struct place *q = leader(c->p, place);
+    const struct group *g = &c->p->group[q->group];
+    if (!g->alias)
+        return arena_printf(c->a, "%s.%s.%s", owner_of(q), g->name, q->name);
+    if (skew == 0 && c->version[q->group] == index)
+        return arena_printf(c->a, "%s.%s", g->alias, q->name);
+    return arena_printf(c->a, "%s.%s[%s].%s", owner_of(q), g->name, stage_of(c, place, index, skew), q->name);
+}
+
+/* Do calls of these steps touch the place? */
+static bool is_called(const struct pipeline *p, int place, int first, int end)
+{
+    bool called = false;
+    for (int i = first; i < end && !called; i++)
+        for (int k = 0; k < p->step[i].accesses && p->step[i].kind == STEP_CALL; k++)
+            called |= p->step[i].access[k].place == place;
+    return called;
+}
+
+/* Is a version of it named by a bracket: of loops those that come one a turn, or for the launch? */
+static bool is_named_by(const struct place *q, const struct step *bracket)
+{
+    return bracket->kind == STEP_BLOCK
+               ? place_is_in_parts(q)
+               : !place_is_in_parts(q) && (q->clock == bracket->loop || q->clock == LOOP_LAUNCH);
+}
+
+/* Names a bracket's versions, and where in them the lane's rows begin. */
+static void print_names(struct printer *c, int at)
+{
+    const struct pipeline *p = c->p;
+    const struct step *s = &p->step[at];
+    const int end = trace_end(p, at), index = s->kind == STEP_BLOCK ? s->number : 0;
+    for (int g = 0; g < p->groups; g++) {
+        bool named = false, written = false;
+        int place = 0;
+        for (int i = 0; i < p->places && p->group[g].alias; i++)
+            if (p->place[i].group == g && is_named_by(&p->place[i], s) && is_called(p, i, at, end)) {
+                place = i;
+                named = true;
+                written |= p->place[i].alias >= 0;
+            }
+        if (!named)
+            continue;
+        c->version[g] = -1;
+        line(c->o, "%s%s_%s &%s = own.%s[%s];", written ? "" : "const ", c->words->name, p->group[g].type,
+             p->group[g].alias, p->group[g].name, stage_of(c, place, index, 0));
+        c->version[g] = index;
+    }
+    for (int i = 0; i < p->places; i++) {
+        const struct place *q = &p->place[i];
+        if (is_named_by(q, s) && is_called(p, i, at, end))
+            line(c->o, "%s *const %srow = %s%s;", q->how == HOW_CODE ? "real" : "const real", q->name,
+                 version_of(c, i, index, 0), q->who == WHO_RUN ? "[lane]" : "");
+    }
+}
+
+/* ---- what moves ---- */
+
+/* Elements of n rows of an operand. */
+static const char *rows_apart(const struct printer *c, const struct operand *o, int n)
+{
+    const char *stride = operand_stride(o);
+    return !stride  ? number(c, (long long)o->dim * n)
+           : n == 1 ? arena_printf(c->a, "l.%s", stride)
+                    : arena_printf(c->a, "%d * l.%s", n, stride);
+}
+
+/* The unit that is worked on so many turns from here. */
+static const char *unit_of(const struct printer *c, const struct place *q, int skew)
+{
+    return skew > c->filling ? "next" : c->p->loop[q->clock].name;
+}
+
+static const char *row_of(const struct printer *c, const struct place *q, const struct field *f, int skew)
+{
+    const struct address at = {.offset = f->base};
+    return address_text(c->a,
+                        arena_printf(c->a, "l.%s + %s * (int64_t)%s", q->operand->array, unit_of(c, q, skew),
+                                     rows_apart(c, q->operand, c->p->items)),
+                        &at);
+}
+
+/* "<72, true>" */
+static const char *shape_of(const struct printer *c, const struct field *f)
+{
+    const char *at = f->at ? arena_printf(c->a, ", %d", f->at) : "";
+    return arena_printf(c->a, "<%d, %s%s>", f->length, f->wide > 1 ? "true" : "false", at);
+}
+
+static bool has_version(const struct field *f, int index)
+{
+    return f->version < 0 || index < 0 || f->version == index;
+}
+
+static void print_copy(struct printer *c, const struct step *s)
+{
+    const struct access *a = &s->access[0];
+    const struct place *q = &c->p->place[a->place];
+    const int index = a->index < 0 ? 0 : a->index;
+    if (q->how == HOW_LOAD) {
+        line(c->o, "for (int i = cgtp_thread(); i < %d; i += %d)", q->field[0].length, threads(c->p));
+        line(c->o, "%s[i] = l.%s[i];", version_of(c, a->place, 0, 0), q->operand->symbol);
+        return;
+    }
+    for (int i = 0; i < q->fields; i++)
+        if (has_version(&q->field[i], index))
+            line(c->o, "cgtp_copy_tile%s(%s, %s, %s, count_of(%s), lane, %s);", shape_of(c, &q->field[i]),
+                 version_of(c, a->place, index, s->skew), row_of(c, q, &q->field[i], s->skew),
+                 rows_apart(c, q->operand, 1), unit_of(c, q, s->skew), q->keep ? "keep" : "once");
+}
+
+/* What the block's teams have summed, in their order, to the block's row. */
+static void print_sums(struct printer *c, const struct place *q)
+{
+    line(c->o, "for (int i = cgtp_thread(); i < %d; i += %d) {", q->field[0].length, threads(c->p));
+    line(c->o, "real sum = 0;");
+    line(c->o, "CGTP_UNROLL");
+    line(c->o, "for (int k = 0; k < %d; k++)", c->p->worker.teams);
+    line(c->o, "sum += block.warp[k].%s.%s[i];", c->p->group[q->group].name, q->name);
+    line(c->o, "l.%sparts[cgtp_block() * (int64_t)%d + i] = sum;", q->name, q->field[0].length);
+    line(c->o, "}");
+}
+
+static void print_store(struct printer *c, const struct step *s)
+{
+    const struct access *a = &s->access[0];
+    const struct place *q = &c->p->place[a->place];
+    if (q->summed) {
+        print_sums(c, q);
+        return;
+    }
+    for (int i = 0; i < q->fields; i++)
+        if (has_version(&q->field[i], a->index))
+            line(c->o, "cgtp_put_tile%s(%s, %s, %s, count, lane);", shape_of(c, &q->field[i]),
+                 row_of(c, q, &q->field[i], 0), rows_apart(c, q->operand, 1),
+                 version_of(c, a->place, a->index, 0));
+}
+
+static void print_zero(struct printer *c, const struct step *s)
+{
+    const struct place *q = &c->p->place[s->access[0].place];
+    const struct group *g = &c->p->group[q->group];
+    line(c->o, "for (int i = lane; i < %d; i += CGTP_LANES)", g->layout.bytes / q->size);
+    line(c->o, "((real *)&own.%s)[i] = 0;", g->name);
+}
+
+/* The next version of a ring takes its turn: of several a unit, when copies for one have begun; of one, when
+ * the unit is done. */
+static void advance(struct printer *c, const struct place *q)
+{
+    if (q->stages == 1)
+        return;
+    c->advanced[q->group]++;
+    if (q->stages == 2 && !place_is_in_parts(q))
+        line(c->o, "turn = 1 - turn;");
+    else
+        line(c->o, "%s = %s == %d ? 0 : %s + 1;", counter_of(q), counter_of(q), q->stages - 1, counter_of(q));
+}
+
+/* Neighbouring copies of one turn, if there is that turn; asked for the present one, too, as compilers then
+ * leave addresses where they are used (2 % of a loop's instructions). Returns the last one's number. */
+static int print_copies(struct printer *c, int i)
+{
+    const struct pipeline *p = c->p;
+    const struct place *first = &p->place[p->step[i].access[0].place];
+    const int skew = p->step[i].skew;
+    if (first->how == HOW_LOAD) {
+        print_copy(c, &p->step[i]);
+        return i;
+    }
+    line(c->o, "if (%s < tiles) {", unit_of(c, first, skew));
+    print_copy(c, &p->step[i]);
+    while (i + 1 < p->steps && p->step[i + 1].kind == STEP_COPY && p->step[i + 1].skew == skew)
+        print_copy(c, &p->step[++i]);
+    line(c->o, "}");
+    if (place_is_in_parts(first) && !c->filling)
+        advance(c, first);
+    return i;
+}
+
+/* The steps of a loop that are ahead of it, before its first turn: of one turn, as none is two ahead. */
+static void print_fill(struct printer *c, int loop)
+{
+    const struct pipeline *p = c->p;
+    int at = 0;
+    while (!(p->step[at].kind == STEP_LOOP && p->step[at].loop == loop))
+        at++;
+    c->filling = true;
+    for (int i = at, end = trace_end(p, at); i < end; i++) {
+        if (p->step[i].skew <= 0)
+            continue;
+        if (p->step[i].kind == STEP_COPY)
+            i = print_copies(c, i);
+        else if (p->step[i].kind == STEP_COMMIT)
+            line(c->o, "cgtp_copies_commit();");
+    }
+    c->filling = false;
+}
+
+/* At a turn's end: rings of one version a turn. */
+static void end_turn(struct printer *c, int loop)
+{
+    bool *done = NEW_ARRAY(c->a, bool, c->p->groups + 1);
+    for (int i = 0; i < c->p->places; i++) {
+        const struct place *q = &c->p->place[i];
+        if (!place_is_in_parts(q) && q->clock == loop && !done[q->group])
+            advance(c, q);
+        done[q->group] = true;
+        c->advanced[q->group] = 0;
+        c->version[q->group] = -1;
+    }
+}
+
+/* ---- locals, calls, brackets ---- */
+
+static void print_local(struct printer *c, const struct local *l)
+{
+    struct text list = {.arena = c->a};
+    for (int i = 0; i < l->elements && l->begins == LOCAL_TABLE; i++)
+        text_printf(&list, "%s%s", i ? ", " : "", address_text(c->a, "", &l->table[i]));
+    if (l->begins == LOCAL_TABLE)
+        line(c->o, "const int %s[%d] = {%s};", l->name, l->elements, text_string(&list));
+    else if (l->begins == LOCAL_ONE)
+        line(c->o, "const real %s[%d] = {1};", l->name, l->elements);
+    else
+        line(c->o, "real %s[%d]%s;", l->name, l->elements, l->begins == LOCAL_ZERO ? " = {0}" : "");
+}
+
+static const char *argument_of(const struct printer *c, const struct argument *a)
+{
+    if (a->of == ARGUMENT_NUMBER)
+        return number(c, a->number);
+    const char *base = a->of == ARGUMENT_PLACE ? arena_printf(c->a, "%srow", c->p->place[a->number].name)
+                                               : c->p->local[a->number].name;
+    if (!a->element)
+        return address_text(c->a, base, &a->at);
+    return arena_printf(c->a, "%s[%s]", base, address_text(c->a, "", &a->at));
+}
+
+static void print_call(struct printer *c, const struct call *call)
+{
+    struct text numbers = {.arena = c->a}, list = {.arena = c->a};
+    for (int i = 0; i < call->numbers; i++)
+        text_printf(&numbers, "%s%d", i ? ", " : "<", call->number[i]);
+    text_puts(&numbers, call->numbers ? ">" : "");
+    for (int i = 0; i < call->arguments; i++)
+        text_printf(&list, "%s%s", i ? ", " : "", argument_of(c, &call->argument[i]));
+    line(c->o, "%s%s(%s);", call->function, text_string(&numbers), text_string(&list));
+}
+
+static void print_counted(struct printer *c, const struct loop *l, bool bare)
+{
+    const char *less = l->less ? arena_printf(c->a, " - %s", l->less) : "";
+    const char *step =
+        l->by == 1 ? arena_printf(c->a, "%s++", l->name) : arena_printf(c->a, "%s += %d", l->name, l->by);
+    if (l->end - l->first <= l->by && !l->unroll && !l->less) {
+        line(c->o, "{");
+        line(c->o, "constexpr int %s = %d;", l->name, l->first);
+        return;
+    }
+    if (!l->unroll)
+        line(c->o, "CGTP_LOOP");
+    line(c->o, "%sfor (int %s = %d; %s < %d%s; %s)%s", l->unroll ? "CGTP_UNROLL " : "", l->name, l->first,
+         l->name, l->end, less, step, bare ? "" : " {");
+}
+
+/* Opens a loop over units; counted loops of one call have no braces. */
+static void print_loop(struct printer *c, int at)
+{
+    const struct loop *l = &c->p->loop[c->p->step[at].loop];
+    const bool bare = l->unroll && trace_end(c->p, at) == at + 2;
+    c->bare[c->open++] = bare;
+    if (l->counted) {
+        print_counted(c, l, bare);
+        return;
+    }
+    line(c->o, "CGTP_LOOP");
+    line(c->o, "for (; %s < tiles; %s += step) {", l->name, l->name);
+    line(c->o, "const int64_t next = %s + step;", l->name);
+    line(c->o, "const int count = count_of(%s);", l->name);
+    print_names(c, at);
+}
+
+static void print_end(struct printer *c, const struct step *s)
+{
+    if (s->loop != LOOP_LAUNCH && !c->p->loop[s->loop].counted)
+        end_turn(c, s->loop);
+    if (!c->bare[--c->open])
+        line(c->o, "}");
+}
+
+static void print_barrier(struct printer *c, enum scope scope)
+{
+    const struct worker *w = &c->p->worker;
+    scope = scope_of(c->p, scope);
+    if (scope == SCOPE_WARP)
+        line(c->o, "cgtp_sync_warp();");
+    else
+        line(c->o, "cgtp_sync_group<%d>();", w->warps * (scope == SCOPE_BLOCK ? w->teams : 1));
+}
+
+/* A step; returns the number of the last one that was printed with it. */
+static int print_step(struct printer *c, int i)
+{
+    const struct step *s = &c->p->step[i];
+    switch (s->kind) {
+    case STEP_LOOP:
+        print_loop(c, i);
+        return i;
+    case STEP_BLOCK:
+        c->bare[c->open++] = false;
+        line(c->o, "{");
+        if (s->number >= 0)
+            print_names(c, i);
+        return i;
+    case STEP_END:
+        print_end(c, s);
+        return i;
+    case STEP_FILL:
+        print_fill(c, s->loop);
+        return i;
+    case STEP_COPY:
+        return print_copies(c, i);
+    case STEP_STORE:
+        print_store(c, s);
+        return i;
+    case STEP_ZERO:
+        print_zero(c, s);
+        return i;
+    case STEP_LOCAL:
+        print_local(c, &c->p->local[s->number]);
+        return i;
+    case STEP_CALL:
+        print_call(c, s->call);
+        return i;
+    case STEP_NOTE:
+        line(c->o, "/* %s */", s->note);
+        return i;
+    case STEP_COMMIT:
+        line(c->o, "cgtp_copies_commit();");
+        return i;
+    case STEP_WAIT:
+        line(c->o, "cgtp_copies_wait<%d>();", s->number);
+        return i;
+    case STEP_BARRIER:
+        print_barrier(c, s->scope);
+        return i;
+    case STEP_LAUNCH_WAIT:
+        line(c->o, "cgtp_launch_wait();");
+        return i;
+    default:
+        assert(0 && "a kind of step that no kernel has yet");
+        return i;
+    }
+}
+
+/* ---- the whole ---- */
+
+static void print_structs(struct out *o, struct pipeline *p, const char *name)
+{
+    for (int i = 0; i < p->groups; i++) {
+        struct group *g = &p->group[i];
+        if (g->type && g->layout.bytes) {
+            g->layout.name = arena_printf(p->arena, "%s_%s", name, g->type);
+            layout_print(o, &g->layout);
+        }
+    }
+    p->of_team.name = arena_printf(p->arena, "%s_warp", name);
+    p->of_block.name = arena_printf(p->arena, "%s_block", name);
+}
+
+static void print_head(struct printer *c)
+{
+    const struct pipeline *p = c->p;
+    const char *name = c->words->name, *items = c->words->items;
+    struct out *o = c->o;
+    bool policy[2] = {false, false};
+    for (int i = 0; i < p->places; i++)
+        policy[p->place[i].keep] |= p->place[i].how == HOW_ASYNC;
+    line(o,
+         "/* %s: a block of %d threads per multiprocessor, with %d bytes of dynamic shared memory: %d warps, "
+         "each "
+         "with tiles of its own at equal distances. %s */",
+         name, threads(p), p->of_block.bytes, p->worker.teams, c->words->note);
+    line(o, "CGTP_KERNEL(%d, 1) %s(const launch l)", threads(p), name);
+    line(o, "{");
+    line(o, "CGTP_SHARED(shared);");
+    line(o, "const int lane = cgtp_lane(), warp = cgtp_uniform(cgtp_warp());");
+    line(o, "%s_block &block = *(%s_block *)shared;", name, name);
+    line(o, "%s_warp &own = block.warp[warp];", name);
+    if (policy[1]) /* lines that parts share are read by each of them */
+        line(o, "const cgtp_policy keep = cgtp_policy_keep();");
+    if (policy[0])
+        line(o, "const cgtp_policy once = cgtp_policy_stream();");
+    line(o, "const int64_t tiles = (%s + %d) / %d, step = (int64_t)cgtp_blocks() * %d;", items, p->items - 1,
+         p->items, p->worker.teams);
+    line(o, "int64_t tile = (int64_t)warp * cgtp_blocks() + cgtp_block();");
+    line(o, "auto count_of = [&](int64_t i) {");
+    line(o, "return %s - i * %d < %d ? (int)(%s - i * %d) : %d;", items, p->items, p->items, items, p->items,
+         p->items);
+    line(o, "};");
+    bool told[2] = {false, false};
+    for (int i = 0; i < p->places; i++)
+        if (p->place[i].stages > 1 && !told[place_is_in_parts(&p->place[i])]) {
+            told[place_is_in_parts(&p->place[i])] = true;
+            line(o, "int %s = 0;", counter_of(&p->place[i]));
+        }
+}
+
+void pipeline_print_cuda(struct out *o, const struct pipeline *p, const struct cuda_words *words)
+{
+    struct printer c = {.o = o, .a = o->text->arena, .p = p, .words = words};
+    c.advanced = NEW_ARRAY(c.a, int, p->groups + 1);
+    c.version = NEW_ARRAY(c.a, int, p->groups + 1);
+    for (int i = 0; i < p->groups; i++)
+        c.version[i] = -1;
+    print_head(&c);
+    for (int i = 0; i < p->steps; i++)
+        i = print_step(&c, i);
+    line(o, "}");
+    blank(o);
+}
+
+void pipeline_print_structs(struct out *o, struct pipeline *p, const char *name)
+{
+    print_structs(o, p, name);
+    layout_print(o, &p->of_team);
+    layout_print(o, &p->of_block);
+}

@@ -1,0 +1,150 @@
+/* share.c - see share.h. An access says of each element of a version which thread touches it; two accesses
+ * are compared element by element.
+ */
+#include "pipeline/share.h"
+
+#include "util/hash.h"
+
+#include <string.h>
+
+const char *const scope_words[SCOPES] = {"lane", "warp", "team", "block"};
+const char *const who_words[WHO_COUNT] = {"any",           "copies",   "item = lane", "channels of a lane",
+                                          "the same lane", "all teams"};
+
+/* Accesses, by place, index and who, and the scope that was found. */
+struct meet {
+    int key[6];
+    enum scope scope;
+};
+
+struct meets {
+    struct hash hash;
+    int n, capacity;
+    struct meet *meet;
+    int elements, *thread[2]; /* room for threads_of of two accesses */
+};
+
+enum scope scope_of(const struct pipeline *p, enum scope s)
+{
+    if (s == SCOPE_BLOCK && p->worker.teams == 1)
+        s = SCOPE_TEAM;
+    if (s == SCOPE_TEAM && p->worker.warps == 1)
+        s = SCOPE_WARP;
+    return s;
+}
+
+int share_leader(const struct pipeline *p, int place)
+{
+    return p->place[place].alias >= 0 ? p->place[place].alias : place;
+}
+
+int share_threads(const struct pipeline *p, const struct place *q)
+{
+    const int warps = q->scope == SCOPE_BLOCK  ? p->worker.teams * p->worker.warps
+                      : q->scope == SCOPE_TEAM ? p->worker.warps
+                                               : 1;
+    return p->worker.lanes * warps;
+}
+
+enum { NONE = -1, EACH = -2, KEPT = -3 }; /* nobody; any thread; one that is always the same */
+
+static int at_most(int n, int most)
+{
+    return n < most ? n : most;
+}
+
+/* The thread that touches element `at` of a run. */
+static int thread_of(const struct field *f, enum who who, int threads, int run, int at)
+{
+    if (who == WHO_RUN)
+        return run % threads;
+    if (who == WHO_LANE)
+        return at / f->lane % threads;
+    if (who == WHO_KEPT)
+        return KEPT;
+    if (who != WHO_COPY)
+        return EACH;
+    const int per = at_most((f->length + f->wide - 1) / f->wide, threads), abreast = threads / per;
+    return run % abreast * per + at / f->wide % per;
+}
+
+/* One past the last element of a version. */
+static int elements_of(const struct place *q)
+{
+    int n = 0;
+    for (int i = 0; i < q->fields; i++) {
+        const struct field *f = &q->field[i];
+        const int end = f->at + (f->runs - 1) * q->pitch + f->length;
+        n = n > end ? n : end;
+    }
+    return n;
+}
+
+/* Of each of n elements the thread that the access has for it. */
+static const int *threads_of(const struct pipeline *p, const struct access *a, int n, int *thread)
+{
+    const struct place *q = &p->place[a->place];
+    for (int i = 0; i < n; i++)
+        thread[i] = NONE;
+    for (int i = 0; i < q->fields; i++) {
+        const struct field *f = &q->field[i];
+        if (f->version >= 0 && a->index >= 0 && f->version != a->index)
+            continue;
+        for (int run = 0; run < f->runs; run++)
+            for (int at = 0; at < f->length; at++)
+                thread[f->at + run * q->pitch + at] = thread_of(f, a->who, share_threads(p, q), run, at);
+    }
+    return thread;
+}
+
+static void make_room(const struct pipeline *p, int n)
+{
+    struct meets *m = p->meets;
+    for (int i = 0; i < 2 && n > m->elements; i++)
+        m->thread[i] = NEW_ARRAY(p->arena, int, 2 * n);
+    m->elements = n > m->elements ? 2 * n : m->elements;
+}
+
+/* Compared element by element. */
+static enum scope meet(const struct pipeline *p, const struct access *a, const struct access *b)
+{
+    const struct place *q = &p->place[a->place], *r = &p->place[b->place];
+    const enum scope most = q->scope > r->scope ? q->scope : r->scope;
+    if (a->who == WHO_TEAMS || b->who == WHO_TEAMS)
+        return SCOPE_BLOCK;
+    if (a->who == WHO_KEPT && b->who == WHO_KEPT && a->place == b->place)
+        return SCOPE_LANE;
+    const int n = elements_of(q) > elements_of(r) ? elements_of(q) : elements_of(r);
+    make_room(p, n);
+    const int *s = threads_of(p, a, n, p->meets->thread[0]), *t = threads_of(p, b, n, p->meets->thread[1]);
+    enum scope scope = SCOPE_LANE;
+    for (int i = 0; i < n && scope < most; i++) {
+        if (s[i] == NONE || t[i] == NONE || (s[i] >= 0 && s[i] == t[i]))
+            continue;
+        const bool warp = s[i] >= 0 && t[i] >= 0 && s[i] / p->worker.lanes == t[i] / p->worker.lanes;
+        scope = !warp ? most : scope > SCOPE_WARP ? scope : SCOPE_WARP;
+    }
+    return scope;
+}
+
+void share_forget(struct pipeline *p)
+{
+    p->meets = NEW(p->arena, struct meets);
+    p->meets->hash.arena = p->arena;
+}
+
+enum scope share_scope(const struct pipeline *p, const struct access *a, const struct access *b)
+{
+    struct meets *m = p->meets;
+    const struct meet new = {.key = {a->place, a->index, (int)a->who, b->place, b->index, (int)b->who}};
+    const uint32_t key = hash_bytes(0, new.key, sizeof new.key);
+    for (int i = hash_first(&m->hash, key); i >= 0; i = hash_next(&m->hash, i))
+        if (memcmp(m->meet[i].key, new.key, sizeof new.key) == 0)
+            return m->meet[i].scope;
+    const enum scope scope = scope_of(p, meet(p, a, b));
+    hash_add(&m->hash, key);
+    m->meet = arena_grow(p->arena, m->meet, m->n, &m->capacity, sizeof new);
+    m->meet[m->n] = new;
+    m->meet[m->n++].scope = scope;
+    return scope;
+}

@@ -1,0 +1,22 @@
+/* share.h - which threads meet in a place: what sync.c and check.c both know of accesses. */
+#ifndef CGTPGEN_SHARE_H
+#define CGTPGEN_SHARE_H
+
+#include "pipeline/pipeline.h"
+
+/* The scope of a barrier in this pipeline: a team of one warp is a warp, a block of one team is a team. */
+enum scope scope_of(const struct pipeline *, enum scope);
+
+/* The scope in which two accesses meet: lane, where each element that both touch has the same thread. */
+enum scope share_scope(const struct pipeline *, const struct access *, const struct access *);
+
+/* What was found before holds no longer: fields are elsewhere. */
+void share_forget(struct pipeline *);
+
+/* The place whose bytes it has: itself, or that which it is an alias of. */
+int share_leader(const struct pipeline *, int place);
+
+/* Threads that share a version of the place. */
+int share_threads(const struct pipeline *, const struct place *);
+
+#endif

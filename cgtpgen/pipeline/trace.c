@@ -1,0 +1,266 @@
+/* trace.c - see trace.h. A run is done twice: first only to count turns, as what a loop's last turns bring
+ * ahead depends on how many there will be.
+ */
+#include "pipeline/trace.h"
+
+enum {
+    TURNS_MOST = 64,   /* of the only loop that a run has */
+    COUNTED_TURNS = 2, /* of a loop whose turns are known, and whose versions are alike */
+    OUTER_TURNS = 3
+};
+
+struct runner {
+    struct arena *arena;
+    const struct pipeline *p;
+    int scenario, levels, most;
+    struct trace *trace; /* NULL: turns are counted */
+    int turns;           /* of all loops that are not counted */
+    int *times, *total;  /* [loops]: entered; turned */
+    int *now;            /* [loops]: number of its turn since the launch: the present one, or the next */
+    int *base;           /* [loops][loops]: turns of the second before the present one of the first; */
+    int **end;           /* [loops]: and at its end, [turn][loops] */
+    int *ends, *end_capacity;
+};
+
+int trace_end(const struct pipeline *p, int step)
+{
+    int depth = 0;
+    for (;; step++) {
+        const enum step_kind k = p->step[step].kind;
+        depth += k == STEP_LOOP || k == STEP_BLOCK;
+        depth -= k == STEP_END;
+        if (depth == 0)
+            return step;
+    }
+}
+
+void trace_depths(const struct pipeline *p, int *depth, int *looped, int *clocks)
+{
+    int n[3] = {0};
+    for (int i = 0; i < p->steps; i++) {
+        const struct step *s = &p->step[i];
+        depth[i] = n[0];
+        looped[i] = n[1];
+        clocks[i] = n[2];
+        const int by = s->kind == STEP_END ? -1 : s->kind == STEP_LOOP || s->kind == STEP_BLOCK;
+        n[0] += by;
+        n[1] += s->loop != LOOP_LAUNCH ? by : 0;
+        n[2] += s->loop != LOOP_LAUNCH && !p->loop[s->loop].counted ? by : 0;
+    }
+}
+
+/* ---- how often loops turn ---- */
+
+static int level_of(const struct pipeline *p, int loop)
+{
+    int n = 0;
+    for (int i = p->loop[loop].outer; i > LOOP_LAUNCH; i = p->loop[i].outer)
+        n += !p->loop[i].counted;
+    return n;
+}
+
+static int levels_of(const struct pipeline *p)
+{
+    int levels = 0;
+    for (int i = 1; i < p->loop_count; i++)
+        if (!p->loop[i].counted && level_of(p, i) >= levels)
+            levels = level_of(p, i) + 1;
+    return levels;
+}
+
+static int divisor(int a, int b)
+{
+    return b ? divisor(b, a % b) : a;
+}
+
+/* Turns after which stages and what is under way are as they were before: the period of all rings, and what
+ * is ahead at their begin and end. */
+static int turns_most(const struct pipeline *p)
+{
+    int period = 1, ahead = 0;
+    for (int i = 0; i < p->places; i++) {
+        const int turns = p->place[i].stages / divisor(p->place[i].stages, p->place[i].rate);
+        period = period / divisor(period, turns) * turns;
+    }
+    for (int i = 0; i < p->steps; i++) {
+        const int skew = p->step[i].skew < 0 ? -p->step[i].skew : p->step[i].skew;
+        ahead = ahead > skew ? ahead : skew;
+    }
+    return period + ahead + 2 < TURNS_MOST ? period + ahead + 2 : TURNS_MOST;
+}
+
+int trace_count(const struct pipeline *p)
+{
+    const int levels = levels_of(p);
+    return levels == 0 ? 1 : levels == 1 ? turns_most(p) + 1 : levels == 2 ? 64 : 512;
+}
+
+static int turns_of(const struct runner *r, int loop, int time)
+{
+    const struct loop *l = &r->p->loop[loop];
+    const int digit[] = {0, 1, 2, r->most}, level = level_of(r->p, loop);
+    if (l->counted) {
+        const int all = (l->end - l->first + l->by - 1) / l->by;
+        bool clock = false;
+        for (int i = 0; i < r->p->places; i++)
+            clock |= r->p->place[i].clock == loop;
+        return clock || all < COUNTED_TURNS ? all : COUNTED_TURNS;
+    }
+    if (r->levels == 1)
+        return r->scenario;
+    if (level == 0)
+        return OUTER_TURNS;
+    return level == r->levels - 1 ? digit[r->scenario >> 2 * (time % 3) & 3]
+                                  : 1 + (r->scenario >> (6 + time % 3) & 1);
+}
+
+/* ---- running ---- */
+
+/* The versions that an access has, `ahead` turns from here. */
+static struct use use_of(const struct runner *r, const struct access *a, int ahead)
+{
+    const struct place *q = &r->p->place[a->place];
+    const int n = r->p->loop_count, within = r->now[q->within], base = r->base[q->within * n + q->clock];
+    if (within * n >= r->ends[q->within]) /* outside of the loop that versions are counted in */
+        return (struct use){0};
+    const int turn = q->clock == LOOP_LAUNCH ? 0 : r->now[q->clock] - base + ahead;
+    const int count = q->clock == LOOP_LAUNCH ? 1 : r->end[q->within][within * n + q->clock] - base;
+    if (turn < 0 || turn >= count)
+        return (struct use){0};
+    const int version = turn * q->rate + (a->index < 0 ? 0 : a->index);
+    return (struct use){(within << 12) + version, version % q->stages, a->index < 0 ? q->rate : 1};
+}
+
+static void emit(struct runner *r, int step, int ahead, bool skewed)
+{
+    struct trace *t = r->trace;
+    const struct step *s = &r->p->step[step];
+    if (!t)
+        return;
+    struct event *e = &t->event[t->events++];
+    e->step = step;
+    e->skewed = skewed;
+    e->turn = r->turns;
+    e->use = t->uses;
+    t->event = arena_grow(r->arena, t->event, t->events, &t->event_capacity, sizeof *t->event);
+    e = &t->event[t->events - 1];
+    e[1] = (struct event){.closed = e->closed + (s->kind == STEP_COMMIT),
+                          .hash = e->hash * TRACE_BASE + (uint64_t)(2 * step + skewed + 1)};
+    for (int i = 0; i < s->accesses; i++) {
+        t->use = arena_grow(r->arena, t->use, t->uses, &t->use_capacity, sizeof *t->use);
+        t->use[t->uses++] = use_of(r, &s->access[i], s->skew + ahead);
+    }
+}
+
+static int loop_step(const struct pipeline *p, int loop)
+{
+    int i = 0;
+    while (!(p->step[i].kind == STEP_LOOP && p->step[i].loop == loop))
+        i++;
+    return i;
+}
+
+/* The steps of a loop, in turns before its first one or after its last: those that are there by their skew.
+ * Groups of copies are closed as in the loop. */
+static void run_skewed(struct runner *r, int at)
+{
+    const struct pipeline *p = r->p;
+    const bool fill = p->step[at].kind == STEP_FILL;
+    const int loop = loop_step(p, p->step[at].loop), end = trace_end(p, loop);
+    int most = 0;
+    for (int i = loop + 1; i < end; i = p->step[i].kind == STEP_LOOP ? trace_end(p, i) + 1 : i + 1) {
+        const int skew = fill ? p->step[i].skew : -p->step[i].skew;
+        most = most > skew ? most : skew;
+    }
+    for (int k = 0; k < most; k++) {
+        bool copied = false;
+        const int ahead = fill ? k - most : k;
+        for (int i = loop + 1; i < end; i = p->step[i].kind == STEP_LOOP ? trace_end(p, i) + 1 : i + 1) {
+            const int skew = p->step[i].skew;
+            const bool there = fill ? skew > 0 && skew + ahead >= 0 : skew < 0 && skew + ahead < 0;
+            if (p->step[i].kind == STEP_COMMIT ? copied : there) {
+                emit(r, i, ahead, true);
+                copied = p->step[i].kind != STEP_COMMIT;
+            }
+        }
+    }
+}
+
+static void run(struct runner *r, int first, int end);
+
+static void begin_turn(struct runner *r, int loop, int k)
+{
+    const int n = r->p->loop_count;
+    r->now[loop] = k;
+    r->turns += !r->p->loop[loop].counted;
+    for (int i = 0; i < n; i++)
+        r->base[loop * n + i] = r->total[i];
+    r->total[loop]++;
+}
+
+static void end_turn(struct runner *r, int loop)
+{
+    const int n = r->p->loop_count;
+    for (int i = 0; i < n && !r->trace; i++) {
+        r->end[loop] = arena_grow(r->arena, r->end[loop], r->ends[loop], &r->end_capacity[loop], sizeof(int));
+        r->end[loop][r->ends[loop]++] = r->total[i];
+    }
+    r->now[loop] = r->total[loop];
+}
+
+static void run_loop(struct runner *r, int at)
+{
+    const int loop = r->p->step[at].loop, last = trace_end(r->p, at), n = turns_of(r, loop, r->times[loop]++);
+    emit(r, at, 0, false);
+    for (int k = 0; k < n; k++) {
+        begin_turn(r, loop, r->total[loop]);
+        run(r, at + 1, last);
+        emit(r, last, 0, false);
+        end_turn(r, loop);
+    }
+}
+
+static void run(struct runner *r, int first, int end)
+{
+    for (int i = first; i < end; i++) {
+        const enum step_kind kind = r->p->step[i].kind;
+        if (kind == STEP_LOOP) {
+            run_loop(r, i);
+            i = trace_end(r->p, i);
+            continue;
+        }
+        emit(r, i, 0, false);
+        if (kind == STEP_FILL || kind == STEP_DRAIN)
+            run_skewed(r, i);
+    }
+}
+
+static void run_all(struct runner *r)
+{
+    const int n = r->p->loop_count;
+    r->turns = 0;
+    for (int i = 0; i < n; i++)
+        r->times[i] = r->total[i] = r->now[i] = 0;
+    begin_turn(r, LOOP_LAUNCH, 0);
+    run(r, 0, r->p->steps);
+    end_turn(r, LOOP_LAUNCH);
+}
+
+void trace_run(struct arena *a, const struct pipeline *p, int i, struct trace *t)
+{
+    const int n = p->loop_count;
+    struct runner r = {.arena = a, .p = p, .scenario = i, .levels = levels_of(p), .most = turns_most(p)};
+    r.times = NEW_ARRAY(a, int, n);
+    r.total = NEW_ARRAY(a, int, n);
+    r.now = NEW_ARRAY(a, int, n);
+    r.base = NEW_ARRAY(a, int, n *n);
+    r.end = NEW_ARRAY(a, int *, n);
+    r.ends = NEW_ARRAY(a, int, n);
+    r.end_capacity = NEW_ARRAY(a, int, n);
+    run_all(&r);
+    *t = (struct trace){0};
+    t->event = arena_grow(a, NULL, 0, &t->event_capacity, sizeof *t->event);
+    t->event[0] = (struct event){0};
+    r.trace = t;
+    run_all(&r);
+}

@@ -1,0 +1,46 @@
+/* trace.h - what a pipeline does where its loops turn so many times: loops turned, fill and drain done,
+ * versions counted. sync.c and check.c look at such runs; no other file knows what skew and fill mean.
+ */
+#ifndef CGTPGEN_TRACE_H
+#define CGTPGEN_TRACE_H
+
+#include "pipeline/pipeline.h"
+
+/* Versions of a place that an access touches: n of them, of neighbouring ids from `id` on; n = 0: none, since
+ * they would be beyond the loop's bounds. Ids ascend over the launch. */
+struct use {
+    int id, stage, n; /* stage: of the first; of the others those after it, in turn */
+};
+
+/* A step that is done once. */
+struct event {
+    int step;
+    bool skewed;   /* within a fill or drain: a barrier cannot stand before it */
+    int turn;      /* a number that changes with each turn of each loop that is not counted */
+    int use;       /* the first of its uses, one for each access of the step */
+    int closed;    /* groups of copies, before it */
+    uint64_t hash; /* of the steps before it: a polynomial, so that those of a part follow */
+};
+#define TRACE_BASE 0x9e3779b97f4a7c15u
+
+struct trace {
+    int events, event_capacity;
+    struct event *event; /* and one that ends them */
+    int uses, use_capacity;
+    struct use *use;
+};
+
+/* How many runs there are to look at: so many turns of each loop, in all combinations, that whatever comes
+ * after has happened before. */
+int trace_count(const struct pipeline *);
+
+/* Run number i. */
+void trace_run(struct arena *, const struct pipeline *, int i, struct trace *);
+
+/* The number of the step that ends a bracket. */
+int trace_end(const struct pipeline *, int step);
+
+/* [steps]: brackets around each; loops among them; those of unknown turns among these. */
+void trace_depths(const struct pipeline *, int *depth, int *looped, int *clocks);
+
+#endif

@@ -1,0 +1,557 @@
+/* unit_pipeline.c - pipelines: what sync.c makes of random programs, check.c accepts, and threads that run in
+ * any order read what they are to read; each wait and barrier of tiled items, left out, is refused; each rule
+ * of check.c is broken once.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "emit/backend.h"
+#include "pipeline/build.h"
+#include "pipeline/share.h"
+#include "pipeline/trace.h"
+#include "schedule/cover.h"
+#include "unit_source.h"
+#include "util/file.h"
+
+#include <string.h>
+
+enum { PROGRAMS = 4000, SHARED_BYTES = 232448 };
+
+static struct arena arena;
+static struct text said = {.arena = &arena}; /* all that the checker said */
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_free(&arena);
+    return 0;
+}
+
+static unsigned long long seed;
+
+static int chance(int n)
+{
+    seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (int)((seed >> 33) % (unsigned)n);
+}
+
+/* What the checker says; NULL: nothing. */
+static const char *complaint(const struct pipeline *p)
+{
+    struct text out = {.arena = &arena};
+    const int errors = pipeline_check(p, SHARED_BYTES, &out);
+    text_puts(&said, text_string(&out));
+    return errors ? text_string(&out) : NULL;
+}
+
+static struct step take_out(struct pipeline *p, int step)
+{
+    const struct step was = p->step[step];
+    memmove(p->step + step, p->step + step + 1, (size_t)(--p->steps - step) * sizeof was);
+    return was;
+}
+
+static void put_back(struct pipeline *p, int step, struct step s)
+{
+    memmove(p->step + step + 1, p->step + step, (size_t)(p->steps++ - step) * sizeof s);
+    p->step[step] = s;
+}
+
+static bool is_sync(const struct step *s)
+{
+    return s->kind == STEP_WAIT || s->kind == STEP_BARRIER;
+}
+
+/* ---- threads that run in any order ---- */
+
+enum { ELEMENTS = 8, THREADS = 8, STAGES = 4, PLACES = 4, PENDING = 4096 };
+
+struct memory {
+    int stamp[PLACES][THREADS][STAGES][ELEMENTS]; /* of each scope's instance: the event that wrote it */
+};
+
+struct pending {
+    int thread, group, *to, stamp; /* a copy that has not landed: to NULL, it has */
+};
+
+struct simulation {
+    const struct pipeline *p;
+    const struct trace *t;
+    struct memory memory, right;      /* right: as if one step were done after the other */
+    int at[THREADS], closed[THREADS]; /* event; groups */
+    int threads, pendings;
+    struct pending pending[PENDING];
+    int (*expected)[2][3][ELEMENTS]; /* [events]: of each access, each version */
+};
+
+static int instance_of(const struct pipeline *p, const struct place *q, int thread)
+{
+    return q->scope == SCOPE_TEAM ? thread / (p->worker.lanes * p->worker.warps) : 0;
+}
+
+static int first_of(const struct pipeline *p, const struct access *a, int thread)
+{
+    return instance_of(p, &p->place[a->place], thread) * share_threads(p, &p->place[a->place]);
+}
+
+/* Does the thread touch the element? Written without a look at share.c. */
+static bool touches(const struct simulation *s, const struct access *a, int thread, int element, int event)
+{
+    const struct place *q = &s->p->place[a->place];
+    const int mine = thread - first_of(s->p, a, thread), all = share_threads(s->p, q);
+    const struct field *f = &q->field[0];
+    switch (a->who) {
+    case WHO_COPY:
+        return element / f->wide % all == mine;
+    case WHO_LANE:
+        return element / f->lane % all == mine;
+    case WHO_KEPT:
+        return (element * 5 + a->place) % all == mine;
+    default: /* any one each, now this and then that */
+        return a->touch == TOUCH_READ || (element * 7 + event * 3) % all == mine;
+    }
+}
+
+static int *cell(struct memory *m, const struct pipeline *p, const struct access *a, int thread, int stage,
+                 int element)
+{
+    const struct place *q = &p->place[a->place];
+    return &m->stamp[share_leader(p, a->place)][instance_of(p, q, thread)][stage % q->stages][element];
+}
+
+/* What each event reads where one step is done after the other. */
+static void expect_all(struct simulation *s)
+{
+    memset(&s->right, -1, sizeof s->right);
+    s->expected = arena_array(&arena, (size_t)s->t->events + 1, sizeof *s->expected);
+    for (int e = 0; e < s->t->events; e++) {
+        const struct step *step = &s->p->step[s->t->event[e].step];
+        for (int write = 0; write < 2; write++)
+            for (int k = 0; k < step->accesses; k++) {
+                const struct use u = s->t->use[s->t->event[e].use + k];
+                for (int v = 0; v < u.n; v++)
+                    for (int i = 0; i < ELEMENTS; i++) {
+                        int *c = cell(&s->right, s->p, &step->access[k], 0, u.stage + v, i);
+                        if (!write)
+                            s->expected[e][k][v][i] = *c;
+                        else if (step->access[k].touch != TOUCH_READ)
+                            *c = e;
+                    }
+            }
+    }
+}
+
+static void land(struct simulation *s, int i)
+{
+    if (s->pending[i].to)
+        *s->pending[i].to = s->pending[i].stamp;
+    s->pending[i].to = NULL;
+}
+
+/* A thread's part of an event; false: it has read what it was not to read. */
+static bool run_part(struct simulation *s, int thread, int e)
+{
+    const struct step *step = &s->p->step[s->t->event[e].step];
+    bool right = true;
+    s->closed[thread] += step->kind == STEP_COMMIT;
+    for (int i = 0; i < s->pendings && step->kind == STEP_WAIT; i++)
+        if (s->pending[i].thread == thread && s->pending[i].group < s->closed[thread] - step->number)
+            land(s, i);
+    for (int k = 0; k < step->accesses; k++) {
+        const struct access *a = &step->access[k];
+        const struct use u = s->t->use[s->t->event[e].use + k];
+        const bool async = step->kind == STEP_COPY && s->p->place[a->place].how == HOW_ASYNC;
+        for (int v = 0; v < u.n; v++)
+            for (int i = 0; i < ELEMENTS; i++) {
+                int *c = cell(&s->memory, s->p, a, thread, u.stage + v, i);
+                if (!touches(s, a, thread, i, e))
+                    continue;
+                right &= a->touch == TOUCH_WRITE || *c == s->expected[e][k][v][i];
+                if (async && s->pendings < PENDING)
+                    s->pending[s->pendings++] = (struct pending){thread, s->closed[thread], c, e};
+                else if (a->touch != TOUCH_READ)
+                    *c = e;
+            }
+    }
+    return right;
+}
+
+/* Have all threads of the barrier come? */
+static bool may_pass(const struct simulation *s, int thread, enum scope scope)
+{
+    const struct worker *w = &s->p->worker;
+    const int n = scope == SCOPE_BLOCK ? s->threads : scope == SCOPE_TEAM ? w->lanes * w->warps : w->lanes;
+    for (int i = thread / n * n; i < thread / n * n + n; i++)
+        if (s->at[i] < s->at[thread])
+            return false;
+    return true;
+}
+
+/* One order of many: some thread goes on, for a while, until it has to wait; copies land when they like. */
+static bool run_threads(const struct pipeline *p, const struct trace *t)
+{
+    static struct simulation s;
+    s.p = p;
+    s.t = t;
+    s.threads = p->worker.lanes * p->worker.warps * p->worker.teams;
+    s.pendings = 0;
+    memset(&s.memory, -1, sizeof s.memory);
+    memset(s.at, 0, sizeof s.at);
+    memset(s.closed, 0, sizeof s.closed);
+    expect_all(&s);
+    for (int idle = 0; idle < 50 * THREADS;) {
+        const int thread = chance(s.threads), burst = chance(4) ? chance(6) : t->events;
+        idle++;
+        for (int i = 0; i < burst && s.at[thread] < t->events; i++) {
+            const struct step *step = &p->step[t->event[s.at[thread]].step];
+            if (step->kind == STEP_BARRIER && !may_pass(&s, thread, scope_of(p, step->scope)))
+                break;
+            if (!run_part(&s, thread, s.at[thread]++))
+                return false;
+            idle = 0;
+        }
+        if (s.pendings && chance(3) == 0)
+            land(&s, chance(s.pendings));
+    }
+    return true;
+}
+
+/* Does every order that is tried read what it is to read? */
+static bool runs_right(const struct pipeline *p, int orders)
+{
+    bool right = true;
+    for (int i = 0; i < orders && right; i++) {
+        struct trace t;
+        trace_run(&arena, p, chance(trace_count(p)), &t);
+        right = run_threads(p, &t);
+    }
+    return right;
+}
+
+/* ---- random programs ---- */
+
+static void add_access(struct pipeline *p, int place, int index, enum touch touch, enum who who)
+{
+    struct step *s = &p->step[p->steps - 1];
+    struct access *all = NEW_ARRAY(&arena, struct access, s->accesses + 1);
+    for (int i = 0; i < s->accesses; i++)
+        all[i] = s->access[i];
+    all[s->accesses++] = (struct access){place, index, touch, who};
+    s->access = all;
+}
+
+/* Code that touches a place. */
+static void add_code(struct pipeline *p, int place, int index, enum touch touch, enum who who, int skew)
+{
+    static struct call code = {.function = "code", .path = -1};
+    build_note(p, "");
+    p->step[p->steps - 1] = (struct step){.kind = STEP_CALL, .skew = skew, .call = &code};
+    add_access(p, place, index, touch, who);
+}
+
+static void random_accesses(struct pipeline *p, int place, int index, bool inner)
+{
+    static const enum who readers[] = {WHO_ANY, WHO_COPY, WHO_LANE};
+    const struct place *q = &p->place[place];
+    if (q->how == HOW_ASYNC)
+        build_copy(p, place, index, chance(3));
+    else
+        add_code(p, place, index, TOUCH_WRITE, readers[1 + chance(2)],
+                 inner && chance(4) == 0 ? -chance(2) : 0);
+    for (int reads = 1 + chance(2); reads > 0; reads--) {
+        const bool sum = inner && chance(4) == 0;
+        add_code(p, place, index, sum ? TOUCH_ADD : TOUCH_READ, readers[sum ? 1 + chance(2) : chance(3)],
+                 inner && !sum && chance(5) == 0 ? -1 : 0);
+        const int other = chance(p->places);
+        if (other != place && p->place[other].clock == q->clock && chance(2))
+            add_access(p, other, chance(p->place[other].rate), TOUCH_READ, readers[chance(3)]);
+    }
+}
+
+static struct pipeline *random_program(void)
+{
+    static const char *const names[PLACES] = {"a", "b", "c", "d"};
+    const bool owners = chance(2);
+    struct pipeline *p = build_pipeline(&arena, (struct worker){2, 1 + chance(2), 1 + chance(2)}, 1);
+    const int owner = owners ? build_loop(p, (struct loop){.name = "owner"}) : LOOP_LAUNCH;
+    const int unit = build_loop(p, (struct loop){.name = "unit", .outer = owner});
+    for (int i = 0, n = 1 + chance(PLACES); i < n; i++) {
+        struct place q = {.name = names[i], .scope = SCOPE_TEAM, .alias = -1, .size = 4};
+        q.how = chance(3) ? HOW_ASYNC : HOW_CODE;
+        q.clock = owners && chance(3) == 0 ? owner : unit;
+        q.stages = 1 + chance(3);
+        q.rate = q.clock == unit ? 1 + chance(3) : 1;
+        q.group = build_group(p, (struct group){.name = names[i], .alias = names[i]});
+        build_field(p, build_place(p, q),
+                    (struct field){-1, 1, ELEMENTS, 0, 0, 1 + chance(2), 1 + chance(2)});
+    }
+    build_skewed(p, STEP_FILL, unit);
+    if (owners) {
+        build_skewed(p, STEP_FILL, owner);
+        build_begin(p, owner);
+    }
+    for (int i = 0; i < p->places; i++)
+        if (p->place[i].clock != unit)
+            random_accesses(p, i, 0, false);
+    build_begin(p, unit);
+    const int first = p->steps;
+    for (int i = 0; i < p->places; i++)
+        for (int k = 0; k < p->place[i].rate && p->place[i].clock == unit; k++)
+            random_accesses(p, i, k, true);
+    for (int k = p->steps - 1; k > first; k--) { /* in any order */
+        const int j = first + chance(k - first + 1);
+        const struct step s = p->step[k];
+        p->step[k] = p->step[j];
+        p->step[j] = s;
+    }
+    build_end(p);
+    if (owners)
+        build_end(p);
+    build_skewed(p, STEP_DRAIN, unit);
+    pipeline_layout(p);
+    return p;
+}
+
+/* Programs that read what is not made, or too late, are none. */
+static bool is_no_program(const char *wrong)
+{
+    return wrong && (strstr(wrong, "before it is made") || strstr(wrong, "later version") ||
+                     strstr(wrong, "long past"));
+}
+
+static void random_programs_are_right(void **state)
+{
+    (void)state;
+    int valid = 0, syncs = 0, needed = 0, seen = 0;
+    for (int i = 0; i < PROGRAMS; i++) {
+        const struct arena_mark mark = arena_mark(&arena);
+        seed = (unsigned long long)i * 7919 + 17;
+        struct pipeline *p = random_program();
+        const bool refused = pipeline_sync(p) != NULL;
+        struct text out = {.arena = &arena};
+        const int errors = refused ? 0 : pipeline_check(p, SHARED_BYTES, &out);
+        if (!refused && !is_no_program(text_string(&out))) {
+            valid++;
+            if (errors)
+                fail_msg("program %d: %s", i, text_string(&out));
+            if (!runs_right(p, 4))
+                fail_msg("program %d: threads read what they were not to read", i);
+        }
+        for (int k = 0; k < p->steps && !refused && !errors; k++) {
+            if (!is_sync(&p->step[k]))
+                continue;
+            const struct step was = take_out(p, k);
+            struct text without = {.arena = &arena};
+            const bool wrong = pipeline_check(p, SHARED_BYTES, &without) > 0, right = runs_right(p, 4);
+            if (!wrong && !right)
+                fail_msg("program %d without step %d: accepted, and threads read what they were not to", i,
+                         k);
+            syncs++;
+            needed += wrong;
+            seen += !right;
+            put_back(p, k, was);
+        }
+        arena_release(&arena, mark);
+    }
+    print_message("# %d programs are valid; of %d waits and barriers %d are needed, %d seen to be\n", valid,
+                  syncs, needed, seen);
+    assert_true(valid > PROGRAMS / 20);
+    assert_true(100 * needed > 95 * syncs);
+    assert_true(2 * seen > needed);
+}
+
+/* ---- tiled items ---- */
+
+static const char tiled[] =
+    "cgtp: 1\nname: t\nirreps: {x: 1x0e + 1x1o, y: 1x0e + 1x1o, z: 32x0e + 16x1o + 3x0e}\n"
+    "instructions: fully_connected\nindex: {w: shared}\nkernels: [forward, backward, double_backward]\n"
+    "tune: {sm_90: {evaluation: tiled%s}}\n";
+
+static struct pipeline *tiled_program(int kernel, const char *knobs)
+{
+    const struct target target = {.device = device_named("sm_90"), .evaluations = backend_cuda.evaluations};
+    const struct schedules *all =
+        schedules_build(&arena, unit_plan(&arena, arena_printf(&arena, tiled, knobs)), &target);
+    assert_non_null(all->kernel[kernel].schedule[0].pipeline);
+    return all->kernel[kernel].schedule[0].pipeline;
+}
+
+static void tiled_items_need_each(void **state)
+{
+    (void)state;
+    int syncs = 0;
+    for (int kernel = 0; kernel < 3; kernel++)
+        for (int k = 0; k < 3; k++) {
+            static const char *const knobs[] = {"", ", stages: 2", ", stages: 3"};
+            struct pipeline *p = tiled_program(kernel, knobs[k]);
+            const char *wrong = complaint(p);
+            if (wrong)
+                fail_msg("%s", wrong);
+            for (int i = 0; i < p->steps; i++) {
+                if (!is_sync(&p->step[i]))
+                    continue;
+                const struct step was = take_out(p, i);
+                if (!complaint(p))
+                    fail_msg("kernel %d%s: accepted without step %d", kernel, knobs[k], i);
+                put_back(p, i, was);
+                syncs++;
+            }
+        }
+    assert_true(syncs > 60);
+}
+
+/* ---- mutants ---- */
+
+/* A ring of copies two turns ahead, of which one turn's are summed into a row, which is stored; and a row of
+ * an owner that is brought for it. */
+static struct pipeline *small_program(void)
+{
+    struct pipeline *p = build_pipeline(&arena, (struct worker){32, 1, 2}, 1);
+    const int owner = build_loop(p, (struct loop){.name = "owner"});
+    const int unit = build_loop(p, (struct loop){.name = "unit", .outer = owner});
+    static const struct {
+        const char *name;
+        bool of_owner, made;
+        int stages;
+    } of[] = {{"x", false, false, 3}, {"y", true, false, 2}, {"z", false, true, 1}};
+    for (int i = 0; i < 3; i++) {
+        const int group = build_group(p, (struct group){.name = of[i].name, .alias = of[i].name});
+        build_place(p, (struct place){.name = of[i].name,
+                                      .scope = SCOPE_TEAM,
+                                      .how = of[i].made ? HOW_CODE : HOW_ASYNC,
+                                      .clock = of[i].of_owner ? owner : unit,
+                                      .rate = 1,
+                                      .stages = of[i].stages,
+                                      .alias = -1,
+                                      .group = group,
+                                      .size = 4});
+        build_field(p, i, (struct field){-1, 1, 64, 0, 0, 4, 2});
+    }
+    build_skewed(p, STEP_FILL, unit);
+    build_skewed(p, STEP_FILL, owner);
+    build_begin(p, owner);
+    build_copy(p, 1, -1, 1);
+    build_begin(p, unit);
+    build_copy(p, 0, -1, 2);
+    add_code(p, 2, -1, TOUCH_WRITE, WHO_LANE, 0);
+    add_access(p, 0, -1, TOUCH_READ, WHO_LANE);
+    add_access(p, 1, -1, TOUCH_READ, WHO_ANY);
+    build_store(p, 2, -1, 0);
+    build_end(p);
+    build_end(p);
+    pipeline_layout(p);
+    assert_null(pipeline_sync(p));
+    return p;
+}
+
+static int find(const struct pipeline *p, enum step_kind kind, int number)
+{
+    for (int i = 0; i < p->steps; i++)
+        if (p->step[i].kind == kind && number-- == 0)
+            return i;
+    fail_msg("no step of kind %d", (int)kind);
+    return -1;
+}
+
+static void expect(const struct pipeline *p, const char *message)
+{
+    const char *wrong = complaint(p);
+    if (!wrong || !strstr(wrong, message))
+        fail_msg("wanted: %s\nfound: %s", message, wrong ? wrong : "nothing");
+}
+
+/* The small program, in which one thing is wrong. */
+#define MUTANT(edit, message)                                                                                \
+    do {                                                                                                     \
+        struct pipeline *p = small_program();                                                                \
+        (void)(edit);                                                                                        \
+        expect(p, message);                                                                                  \
+    } while (0)
+
+static void mutants_are_refused(void **state)
+{
+    (void)state;
+    assert_null(complaint(small_program()));
+    MUTANT(take_out(p, find(p, STEP_WAIT, 0)), "copy overwrites y, to which a copy is under way");
+    MUTANT(take_out(p, find(p, STEP_WAIT, 1)), "code reads x, whose copies nobody has waited for");
+    MUTANT(p->step[find(p, STEP_WAIT, 1)].number++, "code reads x, whose copies nobody has waited for");
+    MUTANT(take_out(p, find(p, STEP_COMMIT, 0)), "whose copies nobody has waited for");
+    for (int i = 0; i < 2; i++)
+        MUTANT(take_out(p, find(p, STEP_BARRIER, i)), "");
+    MUTANT(take_out(p, find(p, STEP_BARRIER, 0)), "without a barrier of its warp since it came");
+    MUTANT(take_out(p, find(p, STEP_BARRIER, 1)), "which others of the warp may still read");
+    MUTANT(p->step[find(p, STEP_COPY, 1)].skew++, "after a later version took its stage");
+    MUTANT(p->step[find(p, STEP_COPY, 1)].skew--, "whose copies nobody has waited for");
+    MUTANT(p->place[0].stages--, "after a later version took its stage");
+    MUTANT(take_out(p, find(p, STEP_FILL, 0)), "before it is made");
+    MUTANT(take_out(p, find(p, STEP_LAUNCH_WAIT, 0)),
+           "copy touches memory before the launch before has ended");
+    MUTANT(put_back(p, find(p, STEP_STORE, 0), p->step[find(p, STEP_STORE, 0)]), "z is stored twice");
+    MUTANT(p->step[find(p, STEP_STORE, 0)].skew = 1, "store reads z before it is made");
+    MUTANT(p->step[find(p, STEP_STORE, 0)].skew = -1, "which was never stored");
+    MUTANT((p->step[find(p, STEP_STORE, 0)].skew = -1, p->place[2].stages = 2),
+           "the last of z is never stored");
+    MUTANT((put_back(p, find(p, STEP_STORE, 0), p->step[find(p, STEP_CALL, 0)]),
+            p->step[find(p, STEP_CALL, 1)].skew = -1),
+           "code makes a version of z that is long past");
+    MUTANT(p->step[find(p, STEP_BARRIER, 0)].scope = SCOPE_BLOCK,
+           "a barrier of the block in a loop that teams turn differently");
+    MUTANT(p->step[find(p, STEP_CALL, 0)].access[1].index = 1, "code touches version 1 of x");
+    MUTANT((p->step[find(p, STEP_CALL, 0)].access[1].place = 2,
+            p->step[find(p, STEP_CALL, 0)].access[1].who = WHO_ANY),
+           "threads of code meet in z");
+    MUTANT(p->place[0].field[0].at = 8, "version -1 of x is longer than its rows");
+    MUTANT(p->of_team.field[1].at = 0, "shared memory: ");
+    MUTANT(p->of_block.bytes = SHARED_BYTES + 128, "that there are");
+}
+
+/* What a plan cannot be made right by. */
+static void some_are_refused_by_sync(void **state)
+{
+    (void)state;
+    struct pipeline *p = small_program();
+    p->place[1].scope = SCOPE_BLOCK;
+    share_forget(p);
+    assert_string_equal(pipeline_sync(p), "teams share a place in a loop that they turn differently");
+}
+
+/* Every rule of the checker is broken by a test above. */
+static void every_rule_is_broken(void **state)
+{
+    (void)state;
+    size_t size;
+    int rules = 0;
+    const char *source = file_read(&arena, "cgtpgen/pipeline/check.c", SIZE_MAX, &size);
+    assert_non_null(source);
+    for (const char *p = source; (p = strstr(p, "report(m,"));) {
+        p = strchr(p, '"') + 1;
+        const char *longest = p; /* what stands between two %s, at its longest */
+        size_t most = 0;
+        for (const char *end = p; *p != '"'; p = end + (*end == '%' ? 2 : 0)) {
+            end = p + strcspn(p, "%\"");
+            if ((size_t)(end - p) > most) {
+                most = (size_t)(end - p);
+                longest = p;
+            }
+        }
+        if (!strstr(text_string(&said), arena_string(&arena, longest, most)))
+            fail_msg("no test breaks the rule: %.*s", (int)most, longest);
+        rules++;
+    }
+    assert_true(rules >= 14);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_programs_are_right), cmocka_unit_test(tiled_items_need_each),
+        cmocka_unit_test(mutants_are_refused),       cmocka_unit_test(some_are_refused_by_sync),
+        cmocka_unit_test(every_rule_is_broken), /* last */
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, teardown);
+}
