@@ -349,7 +349,7 @@ CGTP_DEVICE void cgtp_copy_weights(T *slices, const T *row, int channel_block, i
 template <typename S, typename T>
 CGTP_DEVICE void cgtp_write_lanes_weights(T *row, const T *slices, int channel_block, int lane)
 {
-    using W = cgtp_weights<S, T>;
+    using W = cgtp_weight_lanes<S, T>;
     constexpr int n = W::paths, slice = CGTP_LANES * S::channels, wide = W::wide, chunks = W::chunks;
     constexpr int together = W::together, threads = S::lanes;
     const int own = cgtp_member<S>(lane), channels = cgtp_channels_of<S>(channel_block);
