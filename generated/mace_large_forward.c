@@ -490,7 +490,8 @@ cgtp_status mace_large_forward(const cgtp_graph *graph, const float *x_, const f
         cgtp_zero_rows(graph->receivers, 9088 * sizeof(real), 9088 * sizeof(real), z_);
         return CGTP_OK;
     }
-    struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .z_ = z_};
+    struct launch l = CGTP_ZEROED;
+    l.graph = graph, l.x_ = x_, l.y_ = y_, l.w_ = w_, l.z_ = z_;
     if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(graph, 1, NULL, NULL))))
         return status;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */

@@ -268,8 +268,8 @@ cgtp_status nequip_water_backward(const cgtp_graph *graph, const float *x_, cons
         cgtp_zero_rows(graph->senders, 256 * sizeof(real), 256 * sizeof(real), gx_);
         return CGTP_OK;
     }
-    struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .gx_ = gx_, .gy_ = gy_,
-        .gw_ = gw_};
+    struct launch l = CGTP_ZEROED;
+    l.graph = graph, l.x_ = x_, l.y_ = y_, l.w_ = w_, l.gz_ = gz_, l.gx_ = gx_, l.gy_ = gy_, l.gw_ = gw_;
     if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(graph, 1, NULL, NULL))))
         return status;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */

@@ -475,8 +475,9 @@ cgtp_status nequip_water_double_backward(const cgtp_graph *graph, const float *x
         cgtp_zero_rows(graph->senders, 256 * sizeof(real), 256 * sizeof(real), d_x_);
         return CGTP_OK;
     }
-    struct launch l = {.graph = graph, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .ax_ = ax_, .by_ = by_,
-        .cw_ = cw_, .d_gz_ = d_gz_, .d_x_ = d_x_, .d_y_ = d_y_, .d_w_ = d_w_};
+    struct launch l = CGTP_ZEROED;
+    l.graph = graph, l.x_ = x_, l.y_ = y_, l.w_ = w_, l.gz_ = gz_, l.ax_ = ax_, l.by_ = by_, l.cw_ = cw_,
+        l.d_gz_ = d_gz_, l.d_x_ = d_x_, l.d_y_ = d_y_, l.d_w_ = d_w_;
     if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(graph, 1, NULL, NULL))))
         return status;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */

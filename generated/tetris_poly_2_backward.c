@@ -306,8 +306,8 @@ cgtp_status tetris_poly_2_backward(int64_t items, const float *x_, const float *
         cgtp_zero_rows(1, 664 * sizeof(real), 664 * sizeof(real), gw_);
         return CGTP_OK;
     }
-    struct launch l = {.items = items, .x_ = x_, .y_ = y_, .w_ = w_, .gz_ = gz_, .gx_ = gx_, .gy_ = gy_,
-        .gw_ = gw_};
+    struct launch l = CGTP_ZEROED;
+    l.items = items, l.x_ = x_, l.y_ = y_, l.w_ = w_, l.gz_ = gz_, l.gx_ = gx_, l.gy_ = gy_, l.gw_ = gw_;
     if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(items, 1, NULL, NULL))))
         return status;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */

@@ -171,7 +171,8 @@ cgtp_status tetris_poly_2_forward(int64_t items, const float *x_, const float *y
     if (!items) {
         return CGTP_OK;
     }
-    struct launch l = {.items = items, .x_ = x_, .y_ = y_, .w_ = w_, .z_ = z_};
+    struct launch l = CGTP_ZEROED;
+    l.items = items, l.x_ = x_, l.y_ = y_, l.w_ = w_, l.z_ = z_;
     if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(items, 1, NULL, NULL))))
         return status;
     int64_t parts = cgtp_threads(); /* fewer where the workspace was sized for fewer */

@@ -52,7 +52,7 @@ static void emit_launch_struct(struct source *w)
         line(o, "%s %s;", type, list);
     }
     if (orders(w))
-        line(o, "cgtp_ordering<%s> ordering;", w->spec->index64 ? "int64_t" : "int32_t");
+        line(o, "cgtp_ordering<%s> ordering = {};", w->spec->index64 ? "int64_t" : "int32_t");
     line(o, "};");
     blank(o);
 }
