@@ -95,7 +95,7 @@ all: $(BUILD)/cgtpgen
 -include tests/fuzz/fuzz.mk
 -include tests/gpu/gpu.mk
 -include tests/models/models.mk
-$(call PLAIN,COVERAGE FUZZ_DIR GPU_DIR MODELS)
+$(call PLAIN,$(foreach v,COVERAGE FUZZ_DIR GPU_DIR MODELS,$(if $($(v)),$(v))))
 
 # Rewritten only when the compiler or its flags change, so that what depends on it is built again then.
 $(BUILD)/flags: FORCE
@@ -130,18 +130,19 @@ $(BUILD)/tests/unit_%: tests/unit_%.c $(LIBRARY) $(BUILD)/obj/runtime/cgtp.o $(B
 # PREFIX and DESTDIR may be any folder. INSTALL_LIST, in the prefix, has the checksum of every file that was written and
 # its path, and the folders that were not there before: by it `make uninstall` removes what is still as it was
 # installed, and names what it leaves. Files of an earlier installation stay on the list.
-EXAMPLES := $(patsubst %/,%,$(wildcard docs/examples/*/))
+EXAMPLES := $(patsubst %/,%,$(wildcard docs/examples/*/ docs/examples/*/*/ docs/examples/*/*/*/))
 INSTALL_PROGRAM := $(BUILD)/cgtpgen
 INSTALL_PREFIX :=
 INSTALL_LIST := share/cgtpgen/installed
-INSTALL_FOLDERS := . bin share share/cgtpgen share/man share/man/man1 share/pkgconfig share/doc share/doc/cgtpgen \
+INSTALL_FOLDERS := . bin share share/cgtpgen share/cgtpgen/meson share/man share/man/man1 share/pkgconfig share/doc share/doc/cgtpgen \
     share/doc/cgtpgen/examples $(EXAMPLES:docs/%=share/doc/cgtpgen/%) share/bash-completion \
     share/bash-completion/completions share/zsh share/zsh/site-functions
 FILES_IN = $(foreach file,$(filter-out %/__pycache__,$(wildcard $(1)/*)),$(if $(wildcard $(file)/.),,$(file)))
 # What goes where, for the shell: put FOLDER SOURCE.. and place FILE SOURCE.
 INSTALL_FILES = put share/cgtpgen $(call FILES_IN,runtime) docs/spec.schema.json; \
+    put share/cgtpgen/meson $(call FILES_IN,runtime/meson); \
     put share/man/man1 docs/cgtpgen.1; \
-    put share/doc/cgtpgen LICENSE $(wildcard docs/*.md); \
+    put share/doc/cgtpgen LICENSE $(call FILES_IN,docs); \
     $(foreach example,$(EXAMPLES),put $(example:docs/%=share/doc/cgtpgen/%) $(call FILES_IN,$(example));) \
     place share/bash-completion/completions/cgtpgen docs/completion/cgtpgen.bash; \
     place share/zsh/site-functions/_cgtpgen docs/completion/_cgtpgen

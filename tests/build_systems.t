@@ -14,7 +14,7 @@ from installed import ENVIRONMENT, NEGATIVE, PROGRAM, SPEC, install, project, re
 from tap import done, equal, ok, skip  # noqa: E402
 
 NVCC = os.environ.get('NVCC') or shutil.which('nvcc') or '/usr/local/cuda/bin/nvcc'
-GENERATES = r'Generating layer'
+GENERATES = r'Generating (layer|subprojects/cgtpgen/products)'
 SHOWN = {words: text for words, text, _ in blocks(read('docs/building.md'))}
 BUILT = ['cgtp.c.o', 'layer.c.o', 'layer_forward.c.o', 'program.c.o']
 
@@ -115,11 +115,46 @@ def test_cmake_options(root):
     return None
 
 
+def meson_project(folder, text, subproject):
+    project(folder, {'meson.build': text, 'layer.yaml': SPEC, 'program.c': PROGRAM})
+    os.makedirs(f'{folder}/subprojects')
+    subproject(f'{folder}/subprojects/cgtpgen')
+    return folder
+
+
 def test_meson(root):
-    folder = project(f'{root}/meson', {'meson.build': SHOWN['meson'], 'layer.yaml': SPEC, 'program.c': PROGRAM})
+    """By an installed cgtpgen; by a checkout with the two files; with CUDA, as far as its commands."""
+    shown, here = SHOWN['meson'], os.getcwd()
+
+    def installed(at):
+        os.symlink(run('pkg-config', '--variable=datadir', 'cgtpgen').stdout.strip() + '/meson', at)
+
+    def checkout(at):
+        os.makedirs(at)
+        for name in 'cgtpgen', 'runtime', 'docs', 'LICENSE', 'Makefile', 'runtime/meson/meson.build', \
+                'runtime/meson/meson_options.txt':
+            os.symlink(f'{here}/{name}', f'{at}/{os.path.basename(name)}')
+    folder = meson_project(f'{root}/meson', shown, installed)
     configured = run('meson', 'setup', 'out', folder=folder)
     if ok(configured.returncode == 0, 'Meson', configured.stdout):
         life_of_a_build('Meson, Ninja', folder, ['ninja', '-C', 'out'])
+    ENVIRONMENT['CFLAGS'] = '-O0'
+    folder = meson_project(f'{root}/meson-checkout', shown, checkout)
+    configured = run('meson', 'setup', 'out', folder=folder)
+    built = run('ninja', '-C', 'out', folder=folder) if configured.returncode == 0 else configured
+    del ENVIRONMENT['CFLAGS']
+    if ok(built.returncode == 0, 'Meson, of a checkout: builds', built.stdout[-3000:]):
+        equal(run(f'{folder}/out/program').stdout, f'layer, c: {NEGATIVE}\n', 'Meson, of a checkout: runs')
+    if not shutil.which(NVCC):
+        return skip('Meson with CUDA', 'no nvcc')
+    folder = meson_project(f'{root}/meson-cuda', shown.replace("'product_backend=c'", "'arch=sm_80'"), installed)
+    ENVIRONMENT['PATH'] += f':{os.path.dirname(NVCC)}'
+    configured = run('meson', 'setup', 'out', folder=folder)
+    commands = run('ninja', '-C', f'{folder}/out', '-t', 'commands', 'program').stdout
+    ok([len(re.findall(pattern, commands, re.M)) for pattern in
+        (r'cgtpgen --backend=cuda --arch=sm_80 ', r'nvcc .*-arch=sm_80 .*layer_forward\.cu', r'nvcc .*cgtp_graph\.cu')] ==
+       [1, 1, 1], 'Meson with CUDA: its commands', configured.stdout[-2000:], commands)
+    return None
 
 
 with tempfile.TemporaryDirectory() as ROOT:

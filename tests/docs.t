@@ -51,6 +51,8 @@ UNRUN = {
     ('README.md', 'apt-get'): 'sets up a machine: .ci/run does, with this command',
     ('docs/building.md', 'cmake_minimum_required'): 'tests/build_systems.t builds with it',
     ('docs/building.md', 'project('): 'tests/build_systems.t builds with it',
+    ('docs/building.md', 'mkdir -p subprojects'): 'tests/build_systems.t links it',
+    ('docs/building.md', '[wrap-git]'): 'tests/build_systems.t has such a folder',
     ('docs/building.md', 'include(FetchContent)'): 'tests/cmake.t builds with it',
     ('docs/building.md', 'install('): 'tests/cmake.t installs by it',
     ('docs/c_interface.md', 'cgtp_status NAME_kernel('): 'what all products have, with parts left out',

@@ -82,7 +82,7 @@ def test_deb(root, wanted):
           'it needs no other package')
     run('dpkg-deb', '-x', path, root)
     there = [name.removeprefix('usr/') for name in names_in(root)]
-    equal(there, sorted(name.replace('cgtpgen.1', 'cgtpgen.1.gz').replace('LICENSE', 'copyright') for name in wanted),
+    equal(there, sorted(name.replace('man1/cgtpgen.1', 'man1/cgtpgen.1.gz').replace('LICENSE', 'copyright') for name in wanted),
           'it holds the same files')
     owners = {line.split()[1] for line in run('dpkg-deb', '-c', path).stdout.splitlines()}
     equal(owners, {'root/root'}, 'which are root\'s')
