@@ -18,7 +18,8 @@
 # make install          PREFIX=/usr/local DESTDIR=; make uninstall removes what it wrote (a $ in a name is $$ for make)
 # make dist             a static generator and all that belongs to it, as an archive to unpack anywhere; make static
 #                       is the generator alone
-# make deb              the same as a Debian package
+# make deb              a Debian package; make rpm, make wheel, make sdist and, for all of them, make release: see
+#                       runtime/python/package.mk
 # make clean
 #
 # V=1 shows the commands; CC=clang, CFLAGS=-O3 and so on as usual. SANITIZE=1 builds with ASan and UBSan in
@@ -91,6 +92,7 @@ endif
     install uninstall static dist deb clean FORCE
 all: $(BUILD)/cgtpgen
 
+-include runtime/python/package.mk
 -include tests/rules.mk
 -include tests/fuzz/fuzz.mk
 -include tests/gpu/gpu.mk
@@ -211,27 +213,8 @@ dist: $(BUILD)/static/cgtpgen
 	$(Q)$(MAKE) install INSTALL_PROGRAM=$< DESTDIR=$(BUILD)/dist PREFIX=/$(DIST) INSTALL_LIST= \
 	    INSTALL_PREFIX='$$$${pcfiledir}/../..'
 	$(Q)strip $(BUILD)/dist/$(DIST)/bin/cgtpgen
-	$(Q)tar -C $(BUILD)/dist --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(EPOCH) -c $(DIST) | \
-	    gzip -9n > $(BUILD)/$(DIST).tar.gz
+	$(Q)$(call PACKED,$(BUILD)/dist,$(DIST)) > $(BUILD)/$(DIST).tar.gz
 	@echo $(BUILD)/$(DIST).tar.gz
-
-# The same for Debian and its relatives. No sources' times, so that the same sources make the same package.
-EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2> /dev/null),0)
-DEB = cgtpgen_$(VERSION)_$(shell dpkg --print-architecture)
-deb: $(BUILD)/static/cgtpgen
-	$(Q)rm -rf $(BUILD)/deb
-	$(Q)$(MAKE) install INSTALL_PROGRAM=$< DESTDIR=$(BUILD)/deb PREFIX=/usr INSTALL_LIST=
-	$(Q)strip $(BUILD)/deb/usr/bin/cgtpgen
-	$(Q)gzip -9n $(BUILD)/deb/usr/share/man/man1/cgtpgen.1
-	$(Q)mv $(BUILD)/deb/usr/share/doc/cgtpgen/LICENSE $(BUILD)/deb/usr/share/doc/cgtpgen/copyright
-	$(Q)mkdir $(BUILD)/deb/DEBIAN
-	$(Q)printf '%s\n' 'Package: cgtpgen' 'Version: $(VERSION)' 'Architecture: $(lastword $(subst _, ,$(DEB)))' \
-	    'Maintainer: the cgtpgen authors <cgtpgen@localhost>' 'Section: devel' 'Priority: optional' \
-	    'Recommends: gcc | c-compiler' 'Suggests: cmake, make, pkg-config' \
-	    'Description: source code for O(3)-equivariant tensor products' \
-	    ' Writes CUDA or C for Clebsch-Gordan tensor products, from a YAML file.' > $(BUILD)/deb/DEBIAN/control
-	$(Q)SOURCE_DATE_EPOCH=$(EPOCH) dpkg-deb --root-owner-group --build $(BUILD)/deb $(BUILD)/$(DEB).deb > /dev/null
-	@echo $(BUILD)/$(DEB).deb
 
 # What tests need is built by as many jobs as tests are run by, unless make was told how many.
 #

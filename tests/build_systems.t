@@ -122,6 +122,16 @@ def meson_project(folder, text, subproject):
     return folder
 
 
+def test_meson_checkout(root, shown, checkout):
+    ENVIRONMENT['CFLAGS'] = '-O0'
+    folder = meson_project(f'{root}/meson-checkout', shown, checkout)
+    configured = run('meson', 'setup', 'out', folder=folder)
+    built = run('ninja', '-C', 'out', folder=folder) if configured.returncode == 0 else configured
+    del ENVIRONMENT['CFLAGS']
+    if ok(built.returncode == 0, 'Meson, of a checkout: builds', built.stdout[-3000:]):
+        equal(run(f'{folder}/out/program').stdout, f'layer, c: {NEGATIVE}\n', 'Meson, of a checkout: runs')
+
+
 def test_meson(root):
     """By an installed cgtpgen; by a checkout with the two files; with CUDA, as far as its commands."""
     shown, here = SHOWN['meson'], os.getcwd()
@@ -138,13 +148,10 @@ def test_meson(root):
     configured = run('meson', 'setup', 'out', folder=folder)
     if ok(configured.returncode == 0, 'Meson', configured.stdout):
         life_of_a_build('Meson, Ninja', folder, ['ninja', '-C', 'out'])
-    ENVIRONMENT['CFLAGS'] = '-O0'
-    folder = meson_project(f'{root}/meson-checkout', shown, checkout)
-    configured = run('meson', 'setup', 'out', folder=folder)
-    built = run('ninja', '-C', 'out', folder=folder) if configured.returncode == 0 else configured
-    del ENVIRONMENT['CFLAGS']
-    if ok(built.returncode == 0, 'Meson, of a checkout: builds', built.stdout[-3000:]):
-        equal(run(f'{folder}/out/program').stdout, f'layer, c: {NEGATIVE}\n', 'Meson, of a checkout: runs')
+    if os.environ.get('TEST_ALL'):
+        test_meson_checkout(root, shown, checkout)
+    else:
+        skip('Meson, of a checkout', 'TEST_ALL is not set')
     if not shutil.which(NVCC):
         return skip('Meson with CUDA', 'no nvcc')
     folder = meson_project(f'{root}/meson-cuda', shown.replace("'product_backend=c'", "'arch=sm_80'"), installed)

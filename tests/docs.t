@@ -65,6 +65,8 @@ UNRUN = {
     ('docs/distributed.md', 'make -C examples/ranks'): 'tests/ranks.t builds and runs it where MPI is',
     ('docs/models.md', 'cgtpgen'): 'tests/models.t generates, builds and swaps',
     ('docs/precision.md', '|error| <= '): 'a formula',
+    ('docs/NOTICES.md', ''): 'licences',
+    ('docs/releases.md', 'make sdist'): 'tests/package.t makes packages',
     ('docs/pytorch.md', 'torchrun'): 'tests/torch.t runs it with one process and two',
     ('docs/simulation.md', 'cd examples/lammps'): 'tests/simulation.t builds and runs it where LAMMPS is',
     ('docs/spec.md', 'Q(x, y, w, g) = '): 'a formula',

@@ -133,7 +133,7 @@ static enum exit_status emit(struct arena *a, const struct options *options, str
             (struct file_content){join(a, options->output, file[i].name), file[i].text, file[i].size};
     diag->messages = diag->errors = diag->warnings = 0; /* those until here are told */
     if (!options->list)
-        emit_lint(product->schedules->plan->problem->spec, file, product->files, diag);
+        emit_lint(product->schedules, file, product->files, diag);
     put_messages(diag, options);
     return diag->errors ? EXIT_SPEC : EXIT_OK;
 }

@@ -1,6 +1,7 @@
 /* print.c - see print.h. One function a report; tables are aligned for a terminal, JSON is for programs. */
 #include "cli/print.h"
 
+#include "emit/effort.h"
 #include "schedule/print.h"
 #include "schedule/report.h"
 
@@ -130,6 +131,11 @@ static void print_cost(struct text *out, const struct schedules *all)
             text_printf(out, " %14.0f", k->bytes_row[index]);
         text_printf(out, "\n");
     }
+    text_printf(out, "to compile, by %s:", backend_of(all)->rates.compiler);
+    for (int i = 0; i < plan->kernels; i++)
+        text_printf(out, "%s %s %s", i ? "," : "", plan->kernel[i].form->name,
+                    duration_text(out->arena, kernel_compile_seconds(out->arena, all, &all->kernel[i])));
+    text_printf(out, "\n");
 }
 
 static void json_path(struct text *out, const struct path *p)
@@ -148,8 +154,9 @@ static void json_path(struct text *out, const struct path *p)
     text_printf(out, "]}");
 }
 
-static void json_kernel(struct text *out, const struct plan *plan, const struct kernel_schedule *s)
+static void json_kernel(struct text *out, const struct schedules *all, const struct kernel_schedule *s)
 {
+    const struct plan *plan = all->plan;
     const struct kernel_plan *k = s->kernel;
     const struct kernel_form *form = k->form;
     text_printf(out, "    {\"name\": \"%s\",\n     \"inputs\": [", form->name);
@@ -176,6 +183,7 @@ static void json_kernel(struct text *out, const struct plan *plan, const struct 
     text_printf(out, "\"operations_per_item\": {\"fma\": %.17g, \"mul\": %.17g, \"add\": %.17g}, ",
                 s->operations.fma, s->operations.mul, s->operations.add);
     text_printf(out, "\"bytes_per_item_planned\": %.17g, ", s->bytes_planned);
+    text_printf(out, "\"compile_seconds\": %.3g, ", kernel_compile_seconds(out->arena, all, s));
     text_printf(out, "\"bytes_per_row\": {\"sender\": %.17g, \"receiver\": %.17g, \"shared\": %.17g}}",
                 k->bytes_row[INDEX_SENDER], k->bytes_row[INDEX_RECEIVER], k->bytes_row[INDEX_SHARED]);
 }
@@ -212,7 +220,7 @@ static void print_json(struct text *out, const struct schedules *all)
     }
     text_printf(out, "  ],\n  \"kernels\": [\n");
     for (int i = 0; i < plan->kernels; i++) {
-        json_kernel(out, plan, &all->kernel[i]);
+        json_kernel(out, all, &all->kernel[i]);
         text_printf(out, "%s\n", i + 1 < plan->kernels ? "," : "");
     }
     text_printf(out, "  ]\n}\n");

@@ -159,4 +159,5 @@ const struct backend backend_c = {
     .suffix = ".c",
     .evaluations = c_evaluations,
     .kernel = emit_kernel,
+    .rates = {.compiler = "gcc -O3", .start = 0.12, .argument = 0.00045},
 };

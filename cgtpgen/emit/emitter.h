@@ -55,6 +55,6 @@ int emit_names(struct arena *, const struct backend *, const struct plan *, cons
 int emit_files(struct arena *, const struct emission *, unsigned rows, struct output_file **files);
 
 /* Warns of sources that take a compiler long. */
-void emit_lint(const struct spec *, const struct output_file *, int files, struct diag *);
+void emit_lint(const struct schedules *, const struct output_file *, int files, struct diag *);
 
 #endif
