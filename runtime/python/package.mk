@@ -62,7 +62,7 @@ rpm: sdist
 	$(Q)SOURCE_DATE_EPOCH=$(EPOCH) rpmbuild --quiet -bb --nodeps --define '_topdir $(abspath $(BUILD))/rpm' \
 	    --define '_sourcedir $(abspath $(BUILD))' --define '_buildhost localhost' \
 	    --define 'use_source_date_epoch_as_buildtime 1' --define 'clamp_mtime_to_source_date_epoch 1' \
-	    --define 'debug_package %{nil}' $(BUILD)/rpm/cgtpgen.spec
+	    --define 'debug_package %{nil}' --define '__os_install_post %{nil}' $(BUILD)/rpm/cgtpgen.spec
 	@echo $(BUILD)/rpm/RPMS/*/*.rpm
 
 RELEASE = sdist dist $(if $(shell $(PYTHON) -c 'import scikit_build_core' 2> /dev/null && echo yes),wheel) \
