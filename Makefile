@@ -20,7 +20,8 @@
 # make install          PREFIX=/usr/local DESTDIR=; make uninstall removes what it wrote (a $ in a name is $$ for make)
 # make dist             a static generator and all that belongs to it, as an archive to unpack anywhere; make static
 #                       is the generator alone
-# make deb              the same as a Debian package
+# make deb              a Debian package; make rpm, make wheel, make sdist and, for all of them, make release: see
+#                       runtime/python/package.mk
 # make clean
 #
 # DEBUG=1 compiles for debuggers (-Og -g). V=1 shows the commands; CC=clang, CFLAGS=-O3 and so on as usual. SANITIZE=1 builds with ASan and UBSan in
@@ -81,7 +82,7 @@ TEST_NEEDS :=
 # alone at the end.
 LONG := $(patsubst %,tests/%.t,simt_golden cuda sass fuzz compilers golden_double simt_mutants simulation simt_order \
     simt_types docs names specs_paths golden_optimized ranks simt strided selftest limits install tuner golden_single \
-    compensated build_systems examples random torch models jax)
+    compensated build_systems cmake examples random torch models jax)
 TESTS := $(filter $(SCRIPTS),$(LONG)) $(UNITS) $(filter-out $(LONG),$(SCRIPTS))
 ifdef T
 NAMED := $(basename $(notdir $(T)))
@@ -97,11 +98,12 @@ all: $(BUILD)/cgtpgen
 help:
 	@sed -n '/^#/!q; s/^# \{0,1\}//p' $(firstword $(MAKEFILE_LIST))
 
+-include runtime/python/package.mk
 -include tests/rules.mk
 -include tests/fuzz/fuzz.mk
 -include tests/gpu/gpu.mk
 -include tests/models/models.mk
-$(call PLAIN,COVERAGE FUZZ_DIR GPU_DIR MODELS)
+$(call PLAIN,$(foreach v,COVERAGE FUZZ_DIR GPU_DIR MODELS,$(if $($(v)),$(v))))
 
 # Rewritten only when the compiler or its flags change, so that what depends on it is built again then.
 $(BUILD)/flags: FORCE
@@ -150,18 +152,19 @@ $(BUILD)/tests/unit_%: tests/unit_%.c $(LIBRARY) $(BUILD)/obj/runtime/cgtp.o $(B
 # PREFIX and DESTDIR may be any folder. INSTALL_LIST, in the prefix, has the checksum of every file that was written and
 # its path, and the folders that were not there before: by it `make uninstall` removes what is still as it was
 # installed, and names what it leaves. Files of an earlier installation stay on the list.
-EXAMPLES := $(patsubst %/,%,$(wildcard docs/examples/*/))
+EXAMPLES := $(patsubst %/,%,$(wildcard docs/examples/*/ docs/examples/*/*/ docs/examples/*/*/*/))
 INSTALL_PROGRAM := $(BUILD)/cgtpgen
 INSTALL_PREFIX :=
 INSTALL_LIST := share/cgtpgen/installed
-INSTALL_FOLDERS := . bin share share/cgtpgen share/man share/man/man1 share/pkgconfig share/doc share/doc/cgtpgen \
+INSTALL_FOLDERS := . bin share share/cgtpgen share/cgtpgen/meson share/man share/man/man1 share/pkgconfig share/doc share/doc/cgtpgen \
     share/doc/cgtpgen/examples $(EXAMPLES:docs/%=share/doc/cgtpgen/%) share/bash-completion \
     share/bash-completion/completions share/zsh share/zsh/site-functions
 FILES_IN = $(foreach file,$(filter-out %/__pycache__,$(wildcard $(1)/*)),$(if $(wildcard $(file)/.),,$(file)))
 # What goes where, for the shell: put FOLDER SOURCE.. and place FILE SOURCE.
 INSTALL_FILES = put share/cgtpgen $(call FILES_IN,runtime) docs/spec.schema.json; \
+    put share/cgtpgen/meson $(call FILES_IN,runtime/meson); \
     put share/man/man1 docs/cgtpgen.1; \
-    put share/doc/cgtpgen LICENSE $(wildcard docs/*.md); \
+    put share/doc/cgtpgen LICENSE $(call FILES_IN,docs); \
     $(foreach example,$(EXAMPLES),put $(example:docs/%=share/doc/cgtpgen/%) $(call FILES_IN,$(example));) \
     place share/bash-completion/completions/cgtpgen docs/completion/cgtpgen.bash; \
     place share/zsh/site-functions/_cgtpgen docs/completion/_cgtpgen
@@ -230,27 +233,8 @@ dist: $(BUILD)/static/cgtpgen
 	$(Q)$(MAKE) install INSTALL_PROGRAM=$< DESTDIR=$(BUILD)/dist PREFIX=/$(DIST) INSTALL_LIST= \
 	    INSTALL_PREFIX='$$$${pcfiledir}/../..'
 	$(Q)strip $(BUILD)/dist/$(DIST)/bin/cgtpgen
-	$(Q)tar -C $(BUILD)/dist --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(EPOCH) -c $(DIST) | \
-	    gzip -9n > $(BUILD)/$(DIST).tar.gz
+	$(Q)$(call PACKED,$(BUILD)/dist,$(DIST)) > $(BUILD)/$(DIST).tar.gz
 	@echo $(BUILD)/$(DIST).tar.gz
-
-# The same for Debian and its relatives. No sources' times, so that the same sources make the same package.
-EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2> /dev/null),0)
-DEB = cgtpgen_$(VERSION)_$(shell dpkg --print-architecture)
-deb: $(BUILD)/static/cgtpgen
-	$(Q)rm -rf $(BUILD)/deb
-	$(Q)$(MAKE) install INSTALL_PROGRAM=$< DESTDIR=$(BUILD)/deb PREFIX=/usr INSTALL_LIST=
-	$(Q)strip $(BUILD)/deb/usr/bin/cgtpgen
-	$(Q)gzip -9n $(BUILD)/deb/usr/share/man/man1/cgtpgen.1
-	$(Q)mv $(BUILD)/deb/usr/share/doc/cgtpgen/LICENSE $(BUILD)/deb/usr/share/doc/cgtpgen/copyright
-	$(Q)mkdir $(BUILD)/deb/DEBIAN
-	$(Q)printf '%s\n' 'Package: cgtpgen' 'Version: $(VERSION)' 'Architecture: $(lastword $(subst _, ,$(DEB)))' \
-	    'Maintainer: the cgtpgen authors <cgtpgen@localhost>' 'Section: devel' 'Priority: optional' \
-	    'Recommends: gcc | c-compiler' 'Suggests: cmake, make, pkg-config' \
-	    'Description: source code for O(3)-equivariant tensor products' \
-	    ' Writes CUDA or C for Clebsch-Gordan tensor products, from a YAML file.' > $(BUILD)/deb/DEBIAN/control
-	$(Q)SOURCE_DATE_EPOCH=$(EPOCH) dpkg-deb --root-owner-group --build $(BUILD)/deb $(BUILD)/$(DEB).deb > /dev/null
-	@echo $(BUILD)/$(DEB).deb
 
 # What tests need is built by as many jobs as tests are run by, unless make was told how many.
 #

@@ -17,6 +17,9 @@
 #include <string.h>
 #ifdef __cplusplus
 #define restrict __restrict /* what compilers of C++ call it */
+#define CGTP_ZEROED {}
+#else
+#define CGTP_ZEROED {0} /* the initialiser of a struct all of zeros, of which no compiler warns */
 #endif
 #ifdef _OPENMP
 #include <omp.h>
@@ -27,7 +30,7 @@
 
 /* Parts into which the items are cut when an output sums over all of them: fixed, so that the sum does not
  * depend on the number of threads. */
-enum { CGTP_SHARED_PARTS = 16 };
+#define CGTP_SHARED_PARTS 16
 
 /* Threads that a launch may use. */
 static inline int64_t cgtp_threads(void)

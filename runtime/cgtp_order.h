@@ -270,7 +270,7 @@ static inline cgtp_status cgtp_sort(cgtp_sort_pass<Index> sort, int64_t nodes, c
             return status;
         if ((status = cgtp_launch_early(cgtp_sort_scan_kernel<Index>,
                                         (p.digits + CGTP_SORT_SCANS - 1) / CGTP_SORT_SCANS,
-                                        CGTP_SORT_SCANS * CGTP_LANES, 0, stream, p)))
+                                        (int)CGTP_SORT_SCANS * CGTP_LANES, 0, stream, p)))
             return status;
         if ((status = cgtp_launch_early(cgtp_sort_move_kernel<Index>, p.tiles, CGTP_SORT_THREADS,
                                         sizeof(cgtp_sort_block<Index>), stream, p)))

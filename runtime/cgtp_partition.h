@@ -220,8 +220,8 @@ static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int 
     double all[sets], best = 0;
     int blocks[sets] = {}, least[sets];
     for (int s = 0; s < sets; s++) {
-        all[s] =
-            (cost[s].edge + CGTP_RECEIVER_WORK * (double)receivers / (double)items) * cost[s].channel_blocks;
+        all[s] = (cost[s].edge + (double)CGTP_RECEIVER_WORK * (double)receivers / (double)items) *
+                 cost[s].channel_blocks;
         least[s] = (cost[s].channel_blocks + warps - 1) / warps;
     }
     d.multiprocessors = multiprocessors;

@@ -17,6 +17,10 @@
 # Sources of the runtime, and of products in C, are C: the package enables that language where the project has not, so
 # find_package stands outside of functions there.
 #
+# A library of yours that links products and is installed brings them along, with their headers:
+#
+#     install(TARGETS energy layers cgtpgen-runtime EXPORT energy PUBLIC_HEADER DESTINATION include)
+#
 # CGTPGEN_EXECUTABLE, in the cache, is the generator. CMake runs again when a spec changes, for that may change
 # which files there are; sources that come out as they were are not compiled again.
 
@@ -64,8 +68,9 @@ endfunction()
 function(_cgtpgen_runtime target source)
     if(NOT TARGET ${target})
         add_library(${target} STATIC EXCLUDE_FROM_ALL "${CGTPGEN_RUNTIME}/${source}")
-        target_include_directories(${target} PUBLIC "${CGTPGEN_RUNTIME}")
-        set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF)
+        target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${CGTPGEN_RUNTIME}>" $<INSTALL_INTERFACE:include>)
+        set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF PUBLIC_HEADER
+            "${CGTPGEN_RUNTIME}/cgtp.h;${CGTPGEN_RUNTIME}/cgtp_fault.h;${CGTPGEN_RUNTIME}/cgtp_device.h")
         _cgtpgen_optimize(${target})
     endif()
 endfunction()
@@ -127,11 +132,26 @@ function(cgtpgen_add_product target)
         VERBATIM)
     add_custom_target(${target}-generate DEPENDS "${stamp}")
 
+    # Make does not look whether byproducts are there: one that was deleted is made again by a stamp that is missing.
+    if(CMAKE_GENERATOR MATCHES Makefiles)
+        string(REPLACE ";" "]==] [==[" listed "${files}")
+        file(WRITE "${folder}.cmake" "foreach(file IN ITEMS [==[${listed}]==])
+    if(NOT EXISTS \"\${file}\")
+        file(REMOVE [==[${stamp}]==])
+    endif()
+endforeach()
+")
+        add_custom_target(${target}-present COMMAND "${CMAKE_COMMAND}" -P "${folder}.cmake" VERBATIM)
+        add_dependencies(${target}-generate ${target}-present)
+    endif()
+
+    set(headers ${files})
+    list(FILTER headers INCLUDE REGEX "\\.(h|hpp)$")
     list(FILTER files EXCLUDE REGEX "\\.(h|hpp)$")
     add_library(${target} STATIC ${files})
     add_dependencies(${target} ${target}-generate)
-    target_include_directories(${target} PUBLIC "${folder}")
-    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF)
+    target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${folder}>" $<INSTALL_INTERFACE:include>)
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF PUBLIC_HEADER "${headers}")
     _cgtpgen_optimize(${target})
     _cgtpgen_runtime(cgtpgen-runtime cgtp.c)
     target_link_libraries(${target} PUBLIC cgtpgen-runtime)

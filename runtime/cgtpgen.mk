@@ -113,6 +113,9 @@ $(CGTPGEN_COMMANDS:%=$(CGTPGEN_DIR)/%.command):
 CGTPGEN_MISSING := $(if $(CGTPGEN_FILES),$(filter-out $(wildcard $(CGTPGEN_FILES)),$(CGTPGEN_FILES)),all)
 $(CGTPGEN_LIST): $(CGTPGEN_SPECS) $(CGTPGEN_DIR)/generate.command $(if $(CGTPGEN_MISSING),CGTPGEN_FORCE)
 	$(CGTPGEN_GENERATE) --prune
+	@for object in $(filter $(wildcard $(CGTPGEN_DIR)/*.o),$(CGTPGEN_OBJECTS)); do \
+	    source=$${object%.o}; [ -e "$$source" ] || [ -e "$(CGTPGEN_DATA)/$${source##*/}" ] || rm -f "$$object" "$$source.d"; \
+	done
 	@files=$$($(CGTPGEN_GENERATE) --list) && echo CGTPGEN_FILES := $$files > $@
 endif
 

@@ -14,7 +14,7 @@ from installed import ENVIRONMENT, NEGATIVE, PROGRAM, SPEC, install, project, re
 from tap import done, equal, ok, skip  # noqa: E402
 
 NVCC = os.environ.get('NVCC') or shutil.which('nvcc') or '/usr/local/cuda/bin/nvcc'
-GENERATES = r'Generating layer'
+GENERATES = r'Generating (layer|subprojects/cgtpgen/products)'
 SHOWN = {words: text for words, text, _ in blocks(read('docs/building.md'))}
 VENDORED = {words: text for words, text, _ in blocks(read('docs/vendoring.md'))}
 BUILT = ['cgtp.c.o', 'layer.c.o', 'layer_forward.c.o', 'program.c.o']
@@ -34,7 +34,7 @@ def step(name, folder, wanted, *command):
     return result
 
 
-def life_of_a_build(name, folder, build, regenerate_deleted=True):
+def life_of_a_build(name, folder, build):
     """From nothing, again, and after each change."""
     step(f'{name}, from nothing: all', folder, [*BUILT, 'generated'], *build)
     equal(run(f'{folder}/out/program').stdout, f'layer, c: {NEGATIVE}\n', f'{name}: the program runs')
@@ -47,9 +47,11 @@ def life_of_a_build(name, folder, build, regenerate_deleted=True):
     time.sleep(0.05)
     write(f'{folder}/layer.yaml', SPEC.replace('2x0e + 1x1o, y', '3x0e + 1x1o, y'))
     step(f'{name}, another spec: its files and what includes them', folder, [*BUILT[1:], 'generated'], *build)
-    if regenerate_deleted:
-        os.remove(next(f'{at}/layer.h' for at, _, names in os.walk(f'{folder}/out') if 'layer.h' in names))
-        step(f'{name}, a header was deleted: made again', folder, [*BUILT[1:], 'generated'], *build)
+    os.remove(next(f'{at}/layer.h' for at, _, names in os.walk(f'{folder}/out') if 'layer.h' in names))
+    step(f'{name}, a header was deleted: made again', folder, [*BUILT[1:], 'generated'], *build)
+    os.remove(next(f'{at}/layer.c' for at, _, names in os.walk(f'{folder}/out') if 'layer.c' in names))
+    step(f'{name}, a source was deleted: made again', folder, ['layer.c.o', 'generated'], *build)
+    step(f'{name}, and then nothing', folder, [], *build)
     write(f'{folder}/layer.yaml', SPEC.replace('fully', 'fuly'))
     result = run(*build, folder=folder)
     ok(result.returncode and result.stdout.count('layer.yaml:4:15: error') == 1,
@@ -61,8 +63,7 @@ def test_cmake(generator, root):
                                                   'program.c': PROGRAM})
     configured = run('cmake', '-G', generator, '-S', '.', '-B', 'out', '-DCMAKE_UNITY_BUILD=OFF', folder=folder)
     if ok(configured.returncode == 0, f'CMake, {generator}', configured.stdout):
-        # make would make a deleted header again only after `make clean`: see docs/building.md.
-        life_of_a_build(f'CMake, {generator}', folder, ['cmake', '--build', 'out'], generator == 'Ninja')
+        life_of_a_build(f'CMake, {generator}', folder, ['cmake', '--build', 'out', '--parallel', '3'])
 
 
 def test_cmake_options(root):
@@ -115,11 +116,53 @@ def test_cmake_options(root):
     return None
 
 
+def meson_project(folder, text, subproject):
+    project(folder, {'meson.build': text, 'layer.yaml': SPEC, 'program.c': PROGRAM})
+    os.makedirs(f'{folder}/subprojects')
+    subproject(f'{folder}/subprojects/cgtpgen')
+    return folder
+
+
+def test_meson_checkout(root, shown, checkout):
+    ENVIRONMENT['CFLAGS'] = '-O0'
+    folder = meson_project(f'{root}/meson-checkout', shown, checkout)
+    configured = run('meson', 'setup', 'out', folder=folder)
+    built = run('ninja', '-C', 'out', folder=folder) if configured.returncode == 0 else configured
+    del ENVIRONMENT['CFLAGS']
+    if ok(built.returncode == 0, 'Meson, of a checkout: builds', built.stdout[-3000:]):
+        equal(run(f'{folder}/out/program').stdout, f'layer, c: {NEGATIVE}\n', 'Meson, of a checkout: runs')
+
+
 def test_meson(root):
-    folder = project(f'{root}/meson', {'meson.build': SHOWN['meson'], 'layer.yaml': SPEC, 'program.c': PROGRAM})
+    """By an installed cgtpgen; by a checkout with the two files; with CUDA, as far as its commands."""
+    shown, here = SHOWN['meson'], os.getcwd()
+
+    def installed(at):
+        os.symlink(run('pkg-config', '--variable=datadir', 'cgtpgen').stdout.strip() + '/meson', at)
+
+    def checkout(at):
+        os.makedirs(at)
+        for name in 'cgtpgen', 'runtime', 'docs', 'LICENSE', 'Makefile', 'runtime/meson/meson.build', \
+                'runtime/meson/meson_options.txt':
+            os.symlink(f'{here}/{name}', f'{at}/{os.path.basename(name)}')
+    folder = meson_project(f'{root}/meson', shown, installed)
     configured = run('meson', 'setup', 'out', folder=folder)
     if ok(configured.returncode == 0, 'Meson', configured.stdout):
         life_of_a_build('Meson, Ninja', folder, ['ninja', '-C', 'out'])
+    if os.environ.get('TEST_ALL'):
+        test_meson_checkout(root, shown, checkout)
+    else:
+        skip('Meson, of a checkout', 'TEST_ALL is not set')
+    if not shutil.which(NVCC):
+        return skip('Meson with CUDA', 'no nvcc')
+    folder = meson_project(f'{root}/meson-cuda', shown.replace("'product_backend=c'", "'arch=sm_80'"), installed)
+    ENVIRONMENT['PATH'] += f':{os.path.dirname(NVCC)}'
+    configured = run('meson', 'setup', 'out', folder=folder)
+    commands = run('ninja', '-C', f'{folder}/out', '-t', 'commands', 'program').stdout
+    ok([len(re.findall(pattern, commands, re.M)) for pattern in
+        (r'cgtpgen --backend=cuda --arch=sm_80 ', r'nvcc .*-arch=sm_80 .*layer_forward\.cu', r'nvcc .*cgtp_graph\.cu')] ==
+       [1, 1, 1], 'Meson with CUDA: its commands', configured.stdout[-2000:], commands)
+    return None
 
 
 def test_vendored(root, name, file, configure):

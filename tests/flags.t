@@ -103,6 +103,8 @@ def cmake(root, log):
 
 def meson(root, log):
     folder = project(f'{root}/with meson', {'meson.build': SHOWN['meson'], 'layer.yaml': SPEC, 'program.c': PROGRAM})
+    os.mkdir(f'{folder}/subprojects')
+    os.symlink(f'{root}/usr/share/cgtpgen/meson', f'{folder}/subprojects/cgtpgen')
     result = run('meson', 'setup', '--buildtype=debug', 'out', folder=folder)
     if os.path.exists(log):
         os.remove(log)

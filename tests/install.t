@@ -77,18 +77,31 @@ def test_installed(root):
     ok(result.returncode == 0 and not result.stdout, 'make install DESTDIR=', result.stdout)
     found = sorted(os.path.relpath(f'{folder}/{name}', prefix) for folder, _, names in os.walk(prefix)
                    for name in names)
-    headers = [f'share/cgtpgen/{name}' for name in os.listdir('runtime')]
+    headers = [f"share/cgtpgen/{os.path.relpath(f'{folder}/{name}', 'runtime')}"
+               for folder, _, names in os.walk('runtime') for name in names if '__pycache__' not in folder and not folder.startswith('runtime/python')]
     examples = [f"share/doc/cgtpgen/{os.path.relpath(f'{folder}/{name}', 'docs')}"
                 for folder, _, names in os.walk('docs/examples') for name in names]
     equal(found, sorted(['bin/cgtpgen', 'share/cgtpgen/cgtpgen-config-version.cmake', 'share/cgtpgen/installed',
                          'share/bash-completion/completions/cgtpgen', 'share/zsh/site-functions/_cgtpgen',
-                         *(f'share/doc/cgtpgen/{name}' for name in os.listdir('docs') if name.endswith('.md')),
+                         *(f'share/doc/cgtpgen/{name}' for name in os.listdir('docs') if os.path.isfile(f'docs/{name}')),
                          'share/doc/cgtpgen/LICENSE',
                          'share/cgtpgen/spec.schema.json', 'share/man/man1/cgtpgen.1',
                          'share/pkgconfig/cgtpgen.pc', *headers, *examples]), 'what is installed')
     ok(root not in text and 'prefix=/usr\n' in text, 'the pkg-config file names the prefix', text)
     version = run('cgtpgen', '--version').stdout.split()[-1]
     ok(f'Version: {version}\n' in text, 'and the version', text)
+
+
+def test_links(doc):
+    """Every link of the installed manual leads somewhere."""
+    broken, links = [], 0
+    for folder, _, names in os.walk(doc):
+        for page in (name for name in names if name.endswith('.md')):
+            for target in re.findall(r'\]\(([^)#\s]+)', re.sub(r'^```.*?^```|`[^`\n]*`', '', read(f'{folder}/{page}'), flags=re.M | re.S)):
+                links += 1
+                if ':' not in target and not os.path.exists(f'{folder}/{target}'):
+                    broken.append(f'{page}: {target}')
+    ok(links > 100 and not broken, 'links of the installed manual', *broken)
 
 
 def test_c(folder):
@@ -141,7 +154,8 @@ def test_changes(folder, root):
     later()
     write(f'{folder}/layer.yaml', SPEC)
     build(folder)
-    equal(os.path.exists(f'{folder}/cgtpgen-out/layer_backward.c'), False, 'one less: its source is removed')
+    equal([name for name in os.listdir(f'{folder}/cgtpgen-out') if 'backward' in name], [],
+          'one less: its source and object are removed')
 
     # A generator that writes other text, and whose file is older than what was made.
     generator, header = f'{root}/usr/bin/cgtpgen', f'{root}/usr/share/cgtpgen/cgtp.h'
@@ -233,6 +247,7 @@ def test_cuda(folder):
 
 with tempfile.TemporaryDirectory() as ROOT:
     test_installed(ROOT)
+    test_links(f'{ROOT}/usr/share/doc/cgtpgen')
     if not shutil.which('pkg-config'):
         skip('a project in C', 'no pkg-config')
         skip('a project with CUDA', 'no pkg-config')

@@ -78,15 +78,46 @@ def test_deb(root, wanted):
     with open(path, 'rb') as file:
         ok(first == file.read(), 'the same package again, to the byte')
     fields = dict(re.findall(r'^(\w+): (.*)', run('dpkg-deb', '-f', path).stdout, re.M))
-    equal((fields['Package'], fields['Version'], 'Depends' in fields), ('cgtpgen', VERSION, False),
-          'it needs no other package')
+    equal((fields['Package'], fields['Version'], fields['Depends'].split(', ')[-1]), ('cgtpgen', VERSION, 'libyaml-0-2'),
+          'it needs the system\'s libraries')
     run('dpkg-deb', '-x', path, root)
     there = [name.removeprefix('usr/') for name in names_in(root)]
-    equal(there, sorted(name.replace('cgtpgen.1', 'cgtpgen.1.gz').replace('LICENSE', 'copyright') for name in wanted),
+    equal(there, sorted([name.replace('man1/cgtpgen.1', 'man1/cgtpgen.1.gz').replace('doc/cgtpgen/LICENSE', 'doc/cgtpgen/copyright') for name in wanted] +
+                        ['share/doc/cgtpgen/changelog.gz']),
           'it holds the same files')
     owners = {line.split()[1] for line in run('dpkg-deb', '-c', path).stdout.splitlines()}
     equal(owners, {'root/root'}, 'which are root\'s')
-    check_alone('deb', root, 'usr/bin/cgtpgen')
+    if shutil.which('lintian'):
+        said = run('lintian', '--allow-root', '--fail-on', 'error,warning', path)
+        ok(said.returncode == 0, 'lintian has nothing to say', said.stdout)
+    else:
+        skip('lintian', 'it is not there')
+    return None
+
+
+def test_sdist(root):
+    """The archive of sources builds, and has what pip looks for."""
+    path = package('sdist')
+    run('tar', '-C', root, '-xf', os.path.abspath(path))
+    folder = f'{root}/cgtpgen-{VERSION}'
+    ok(os.path.exists(f'{folder}/pyproject.toml') and os.path.exists(f'{folder}/PKG-INFO') and
+       not os.path.exists(f'{folder}/build'), 'sdist: what pip looks for, and nothing that was built')
+    result = run('make', '-n', folder=folder)
+    ok(result.returncode == 0 and 'cli/main.o' in result.stdout, 'sdist: make would build', result.stdout[-2000:])
+    try:
+        import scikit_build_core  # noqa: F401
+    except ImportError:
+        return skip('a wheel', 'there is no scikit-build-core')
+    made = run('make', 'wheel', f'PYTHON={sys.executable}', *VARIABLES)
+    wheel = made.stdout.split()[-1]
+    if not ok(made.returncode == 0 and f'cgtpgen-{VERSION}-py3-none-linux' in wheel, 'make wheel', made.stdout[-3000:]):
+        return None
+    run(sys.executable, '-m', 'venv', f'{root}/venv')
+    run(f'{root}/venv/bin/pip', 'install', '--no-deps', wheel)
+    for command in [f'{root}/venv/bin/cgtpgen'], [f'{root}/venv/bin/python', '-m', 'cgtpgen']:
+        equal(run(*command, '--version', folder=root).stdout, f'cgtpgen {VERSION}\n', f'wheel: {os.path.basename(command[0])}')
+    check_alone('wheel', run(f'{root}/venv/bin/python', '-c', 'import cgtpgen, os; print(os.path.dirname(cgtpgen.__file__))',
+                             folder=root).stdout.strip(), 'bin/cgtpgen')
     return None
 
 
@@ -112,9 +143,10 @@ if SANITIZED:
     skip('packages', 'a sanitizer cannot be linked statically')
 else:
     with tempfile.TemporaryDirectory() as ROOT:
-        for FOLDER in 'dist', 'deb', 'uninstall':
+        for FOLDER in 'dist', 'deb', 'uninstall', 'sdist':
             os.mkdir(f'{ROOT}/{FOLDER}')
         test_deb(f'{ROOT}/deb', test_dist(f'{ROOT}/dist'))
+        test_sdist(f'{ROOT}/sdist')
         test_uninstall(f'{ROOT}/uninstall')
         test_missing(ROOT)
 done()

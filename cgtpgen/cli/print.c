@@ -1,6 +1,7 @@
 /* print.c - see print.h. One function a report; tables are aligned for a terminal, JSON is for programs. */
 #include "cli/print.h"
 
+#include "emit/effort.h"
 #include "emit/memory.h"
 #include "schedule/print.h"
 #include "schedule/report.h"
@@ -133,6 +134,11 @@ static void print_cost(struct text *out, const struct schedules *all)
         text_printf(out, "\n");
     }
     memory_print(out, all, memory_build(out->arena, all));
+    text_printf(out, "to compile, by %s:", backend_of(all)->rates.compiler);
+    for (int i = 0; i < plan->kernels; i++)
+        text_printf(out, "%s %s %s", i ? "," : "", plan->kernel[i].form->name,
+                    duration_text(out->arena, kernel_compile_seconds(out->arena, all, &all->kernel[i])));
+    text_printf(out, "\n");
 }
 
 static void json_path(struct text *out, const struct path *p)
@@ -183,6 +189,7 @@ static void json_kernel(struct text *out, const struct schedules *all, const str
     text_printf(out, "\"bytes_per_item_planned\": %.17g,\n     ", memory_moved(out->arena, all, s));
     memory_json(out, all, m);
     text_puts(out, ",\n     ");
+    text_printf(out, "\"compile_seconds\": %.3g, ", kernel_compile_seconds(out->arena, all, s));
     text_printf(out, "\"bytes_per_row\": {\"sender\": %.17g, \"receiver\": %.17g, \"shared\": %.17g}}",
                 k->bytes_row[INDEX_SENDER], k->bytes_row[INDEX_RECEIVER], k->bytes_row[INDEX_SHARED]);
 }

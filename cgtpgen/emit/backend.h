@@ -8,6 +8,12 @@
 
 #include "schedule/schedule.h"
 
+/* Seconds of the compiler: of starting it, and of each thing that a source has. */
+struct compile_rates {
+    const char *compiler;
+    double start, statement, argument, loop, function;
+};
+
 struct backend {
     const char *name;                            /* in --backend, and of generated products */
     const char *device;                          /* what to plan for where the command line does not say */
@@ -15,6 +21,7 @@ struct backend {
     const struct evaluation *const *evaluations; /* struct target's */
     void (*kernel)(struct text *, const struct schedules *,
                    const struct kernel_schedule *); /* writes the source */
+    struct compile_rates rates;                     /* of the compiler that is usual (effort.h) */
 };
 
 extern const struct backend *const backend_table[]; /* the first is the default */

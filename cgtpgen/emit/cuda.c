@@ -52,7 +52,7 @@ static void emit_launch_struct(struct source *w)
         line(o, "%s %s;", type, list);
     }
     if (orders(w))
-        line(o, "cgtp_ordering<%s> ordering;", w->spec->index64 ? "int64_t" : "int32_t");
+        line(o, "cgtp_ordering<%s> ordering = {};", w->spec->index64 ? "int64_t" : "int32_t");
     line(o, "};");
     blank(o);
 }
@@ -265,4 +265,5 @@ const struct backend backend_cuda = {
     .suffix = ".cu",
     .evaluations = cuda_evaluations,
     .kernel = emit_kernel,
+    .rates = {.compiler = "nvcc -O3", .start = 0.27, .argument = 0.00171, .loop = 0.0117, .function = 0.0174},
 };

@@ -1,5 +1,6 @@
 /* emitter.c - see emitter.h. */
 #include "emit/emitter.h"
+#include "emit/effort.h"
 #include "emit/emit.h"
 #include "emit/jax.h"
 #include "emit/memory.h"
@@ -279,14 +280,17 @@ int emit_files(struct arena *a, const struct emission *from, unsigned rows, stru
     return all.n;
 }
 
-void emit_lint(const struct spec *spec, const struct output_file *file, int files, struct diag *diag)
+void emit_lint(const struct schedules *all, const struct output_file *file, int files, struct diag *diag)
 {
-    enum { LARGE = 2000000 }; /* bytes */
-    for (int i = 0; i < files; i++)
-        if (file[i].kernel >= 0 && file[i].size > LARGE) {
-            const struct spec_kernel *k = &spec->kernel[file[i].kernel];
-            diag_report(diag, DIAG_LARGE_CODE, k->pos,
-                        "the source of kernel %s has more than %d MB: compilers take about a minute for it",
-                        k->name, LARGE / 1000000);
-        }
+    enum { LONG = 60 }; /* seconds */
+    const struct backend *b = backend_of(all);
+    for (int i = 0; i < files; i++) {
+        const double seconds = file[i].kernel >= 0 ? compile_seconds(b, file[i].text, file[i].size) : 0;
+        if (seconds < LONG)
+            continue;
+        const struct spec_kernel *k = &all->plan->problem->spec->kernel[file[i].kernel];
+        diag_report(diag, DIAG_LARGE_CODE, k->pos,
+                    "%s takes about %s for the source of kernel %s, which has %.1f MB", b->rates.compiler,
+                    duration_text(diag->arena, seconds), k->name, (double)file[i].size / 1e6);
+    }
 }

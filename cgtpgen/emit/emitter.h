@@ -62,6 +62,6 @@ bool emit_has(unsigned rows, const char *word);
 int emit_files(struct arena *, const struct emission *, unsigned rows, struct output_file **files);
 
 /* Warns of sources that take a compiler long. */
-void emit_lint(const struct spec *, const struct output_file *, int files, struct diag *);
+void emit_lint(const struct schedules *, const struct output_file *, int files, struct diag *);
 
 #endif

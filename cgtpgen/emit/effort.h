@@ -1,0 +1,22 @@
+/* effort.h - how long a compiler takes for a source, by what is counted in it.
+ *
+ * The rates of a backend (struct compile_rates) were fitted to processor time of one core of a server,
+ * nvcc 13.0 and gcc 12, by tests/bench/compile.py, which also says how far off they are for kernels that the
+ * fit did not see.
+ */
+#ifndef CGTPGEN_EFFORT_H
+#define CGTPGEN_EFFORT_H
+
+#include "emit/backend.h"
+
+/* Seconds that the backend's compiler takes for the source of a kernel. */
+double compile_seconds(const struct backend *, const char *text, size_t size);
+double kernel_compile_seconds(struct arena *, const struct schedules *, const struct kernel_schedule *);
+
+/* The backend that schedules were made for. */
+const struct backend *backend_of(const struct schedules *);
+
+/* "3.2 s", "45 s", "4 minutes" */
+const char *duration_text(struct arena *, double seconds);
+
+#endif

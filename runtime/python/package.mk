@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+# package.mk - packages: of sources, for pip, for Debian and for RPM; included by the Makefile.
+#
+# make sdist     build/cgtpgen-VERSION.tar.gz: the sources, from which make, CMake and pip build
+# make wheel     build/wheel/*.whl, of a static generator; PYTHON needs scikit-build-core
+# make deb       for Debian and its relatives; with the libraries of the system
+# make rpm       where there is rpmbuild
+# make release   all of them twice, in build/release: the same bytes; what is missing for one of them is named
+#
+# The same sources make the same packages: no time but that of the last commit (SOURCE_DATE_EPOCH) is in one.
+
+EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2> /dev/null),0)
+PACKED = tar -C $(1) --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rw,go+r-w --mtime=@$(EPOCH) -c $(2) | gzip -9n
+SDIST = cgtpgen-$(VERSION)
+
+# Files that git knows, or all but what is built; pip looks for pyproject.toml and PKG-INFO at the root.
+.PHONY: sdist wheel rpm release
+sdist:
+	$(Q)rm -rf $(BUILD)/sdist && mkdir -p $(BUILD)/sdist/$(SDIST)
+	$(Q){ git ls-files 2> /dev/null || find . -path ./build -prune -o -type f -print; } | \
+	    tar -c -T - | tar -x -C $(BUILD)/sdist/$(SDIST)
+	$(Q)cp runtime/python/pyproject.toml $(BUILD)/sdist/$(SDIST)
+	$(Q)printf '%s\n' 'Metadata-Version: 2.1' 'Name: cgtpgen' 'Version: $(VERSION)' > $(BUILD)/sdist/$(SDIST)/PKG-INFO
+	$(Q)$(call PACKED,$(BUILD)/sdist,$(SDIST)) > $(BUILD)/$(SDIST).tar.gz
+	@echo $(BUILD)/$(SDIST).tar.gz
+
+# Its generator needs no library, so it runs on any Linux: manylinux.
+wheel: sdist
+	$(Q)$(PYTHON) -c 'import scikit_build_core' 2> /dev/null || \
+	    { echo 'make wheel: $(PYTHON) has no scikit-build-core' >&2; exit 1; }
+	$(Q)rm -rf $(BUILD)/wheel
+	$(Q)CGTPGEN_STATIC=ON SOURCE_DATE_EPOCH=$(EPOCH) $(PYTHON) -m pip wheel -q --no-build-isolation --no-deps \
+	    -w $(BUILD)/wheel $(BUILD)/sdist/$(SDIST)
+	@echo $(BUILD)/wheel/*.whl
+
+DEB = cgtpgen_$(VERSION)_$(shell dpkg --print-architecture)
+DEB_DATE = $(shell LC_ALL=C date -u -R -d @$(EPOCH))
+deb: $(BUILD)/cgtpgen
+	$(Q)rm -rf $(BUILD)/deb
+	$(Q)$(MAKE) install INSTALL_PROGRAM=$< DESTDIR=$(BUILD)/deb PREFIX=/usr INSTALL_LIST=
+	$(Q)strip --remove-section=.comment --remove-section=.note $(BUILD)/deb/usr/bin/cgtpgen
+	$(Q)gzip -9n $(BUILD)/deb/usr/share/man/man1/cgtpgen.1
+	$(Q)mv $(BUILD)/deb/usr/share/doc/cgtpgen/LICENSE $(BUILD)/deb/usr/share/doc/cgtpgen/copyright
+	$(Q)printf '%s\n' 'cgtpgen ($(VERSION)) unstable; urgency=medium' '' '  * Release $(VERSION): see CHANGELOG.md.' '' \
+	    ' -- the cgtpgen authors <cgtpgen@example.org>  $(DEB_DATE)' | \
+	    gzip -9n > $(BUILD)/deb/usr/share/doc/cgtpgen/changelog.gz
+	$(Q)mkdir $(BUILD)/deb/DEBIAN
+	$(Q)printf '%s\n' 'Package: cgtpgen' 'Version: $(VERSION)' 'Architecture: $(lastword $(subst _, ,$(DEB)))' \
+	    'Maintainer: the cgtpgen authors <cgtpgen@example.org>' 'Section: devel' 'Priority: optional' \
+	    'Depends: libc6 (>= 2.34), libyaml-0-2' 'Recommends: gcc | c-compiler' \
+	    'Suggests: cmake, make, pkgconf | pkg-config' \
+	    'Description: source code for O(3)-equivariant tensor products' \
+	    ' Writes CUDA or C for Clebsch-Gordan tensor products, from a YAML file.' > $(BUILD)/deb/DEBIAN/control
+	$(Q)chmod -R go-w $(BUILD)/deb
+	$(Q)SOURCE_DATE_EPOCH=$(EPOCH) dpkg-deb --root-owner-group -Zxz --build $(BUILD)/deb $(BUILD)/$(DEB).deb > /dev/null
+	@echo $(BUILD)/$(DEB).deb
+
+rpm: sdist
+	$(Q)command -v rpmbuild > /dev/null || { echo 'make rpm: there is no rpmbuild' >&2; exit 1; }
+	$(Q)rm -rf $(BUILD)/rpm && mkdir -p $(BUILD)/rpm
+	$(Q)sed 's/@VERSION@/$(VERSION)/' runtime/python/cgtpgen.spec > $(BUILD)/rpm/cgtpgen.spec
+	$(Q)SOURCE_DATE_EPOCH=$(EPOCH) rpmbuild --quiet -bb --nodeps --define '_topdir $(abspath $(BUILD))/rpm' \
+	    --define '_sourcedir $(abspath $(BUILD))' --define '_buildhost localhost' \
+	    --define 'use_source_date_epoch_as_buildtime 1' --define 'clamp_mtime_to_source_date_epoch 1' \
+	    --define 'debug_package %{nil}' --define '__os_install_post %{nil}' $(BUILD)/rpm/cgtpgen.spec
+	@echo $(BUILD)/rpm/RPMS/*/*.rpm
+
+RELEASE = sdist dist $(if $(shell $(PYTHON) -c 'import scikit_build_core' 2> /dev/null && echo yes),wheel) \
+    $(if $(shell command -v dpkg-deb),deb) $(if $(shell command -v rpmbuild),rpm)
+release:
+	$(Q)rm -rf $(BUILD)/release $(BUILD)/release.first && mkdir -p $(BUILD)/release
+	$(Q)for time in first second; do \
+	    for target in $(RELEASE); do \
+	        file=$$($(MAKE) -s $$target) || exit 1; cp $$(echo "$$file" | tail -n 1) $(BUILD)/release; \
+	    done; \
+	    (cd $(BUILD)/release && sha256sum *) > $(BUILD)/release.$$time; \
+	done
+	$(Q)cmp $(BUILD)/release.first $(BUILD)/release.second
+	$(Q)cp $(BUILD)/release.second $(BUILD)/release/SHA256SUMS
+	$(Q)for target in $(filter-out $(RELEASE),sdist dist wheel deb rpm); do echo "make release: no $$target: what it needs is not here"; done
+	@cat $(BUILD)/release/SHA256SUMS
