@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Builds the products that cgtpgen wrote into a folder, with --emit=header,source,torch or jax, as a package of Python.
 
-The folder's setup.py calls `setup`; `python3 cgtp_build.py FOLDER INTO` makes the package's folder INTO without pip.
+The folder's setup.py calls `setup`; `python3 cgtp_build.py FOLDER INTO` makes the package's folder INTO without pip, or
+adds products to it; OBJECTS, a third argument, is a folder that keeps what is compiled.
 A product is NAME.py for PyTorch, NAME_jax.py for JAX, and libraries: for CPUs from NAME_kernel.c, libNAME_cpu.so and
 libNAME_cpu_jax.so, for CUDA from NAME_kernel.cu, libNAME_cuda.so and libNAME_cuda_jax.so. Sources of the second backend
 lie in a folder of their own inside the first, such as FOLDER/cuda. Needed are a compiler for C and C++, or nvcc, and the
@@ -210,10 +211,24 @@ def build(folder: str, into: str, temporary: str) -> None:
         shutil.copy(f"{RUNTIME}/{name}", into)
     with open(f"{into}/py.typed", "w"):
         pass
-    modules = sorted(name + framework.module[:-3] for name, its in products(folder).items() for framework in its)
+    write_init(into)
+
+
+def write_init(into: str) -> None:
+    """Of all products that the package has, also of earlier builds. To import it registers their operators of PyTorch,
+    where that is there, which is what programs want that were compiled."""
+    found: dict[str, list[str]] = {"torch": [], "jax": []}
+    for path in sorted(glob.glob(f"{glob.escape(into)}/*.py")):
+        name = os.path.basename(path)[:-3]
+        if re.match(r"# \w+: a (?:module of PyTorch|function of JAX), and the ", first_line(path)):
+            found["jax" if name.endswith("_jax") else "torch"].append(name)
+    words = " and ".join(FRAMEWORKS[key].words for key in found if found[key])
     with open(f"{into}/__init__.py", "w") as file:
-        words = " and ".join(framework.words for framework in used(folder))
-        file.write(f'"""Products of cgtpgen for {words}: modules {", ".join(modules)}."""\n')
+        file.write(f'"""Products of cgtpgen for {words}: modules {", ".join(sorted(sum(found.values(), [])))}."""\n')
+        if found["torch"] and found["jax"]:
+            file.write('import importlib.util\n\nif importlib.util.find_spec("torch"):\n')
+        if found["torch"]:
+            file.write(("    " if found["jax"] else "") + f"from . import {', '.join(found['torch'])}  # noqa: F401\n")
 
 
 def used(folder: str) -> list[Framework]:
@@ -259,6 +274,6 @@ def setup(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit(f"usage: {sys.argv[0]} FOLDER INTO")
-    build(sys.argv[1], sys.argv[2], os.path.join(sys.argv[1], "build", "objects"))
+    if len(sys.argv) not in (3, 4):
+        sys.exit(f"usage: {sys.argv[0]} FOLDER INTO [OBJECTS]")
+    build(sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else os.path.join(sys.argv[1], "build", "objects"))

@@ -59,7 +59,6 @@ UNRUN = {
     ('docs/design.md', 'place x_ '): 'an excerpt of tests/pipeline/tiled_backward.expected, with parts left out',
     ('docs/diagnostics.md', ''): 'tests/diagnostics.t reads all specs of this page',
     ('docs/distributed.md', 'make -C examples/ranks'): 'tests/ranks.t builds and runs it where MPI is',
-    ('docs/models.md', 'cgtpgen'): 'tests/models.t generates, builds and swaps',
     ('docs/precision.md', '|error| <= '): 'a formula',
     ('docs/pytorch.md', 'torchrun'): 'tests/torch.t runs it with one process and two',
     ('docs/simulation.md', 'cd examples/lammps'): 'tests/simulation.t builds and runs it where LAMMPS is',

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Models of MACE, NequIP, SevenNet and Allegro, small ones on the CPU, with the functions of docs/models.md that put
-generated modules in (tests/models/check.py).
+"""Models of MACE, NequIP, SevenNet and Allegro, small ones on the CPU, with the kernels that cgtpgen.models puts
+into them (tests/models/check.py).
 
 None of the packages is needed to pass the tests: what is not there is skipped. `make models` asks for all of them
 (TEST_MODELS). MODELS_PYTHON is a Python that has them; MODELS_MACE a folder with mace-torch and the e3nn that it needs,
