@@ -59,6 +59,8 @@ UNRUN = {
     ('docs/design.md', 'place x_ '): 'an excerpt of tests/pipeline/tiled_backward.expected, with parts left out',
     ('docs/diagnostics.md', ''): 'tests/diagnostics.t reads all specs of this page',
     ('docs/distributed.md', 'make -C examples/ranks'): 'tests/ranks.t builds and runs it where MPI is',
+    ('docs/models.md', 'module '): 'tests/models.t looks at such a table',
+    ('docs/models.md', 'python3 -m cgtpgen.models'): 'tests/models.t runs these where sevenn is',
     ('docs/precision.md', '|error| <= '): 'a formula',
     ('docs/pytorch.md', 'torchrun'): 'tests/torch.t runs it with one process and two',
     ('docs/simulation.md', 'cd examples/lammps'): 'tests/simulation.t builds and runs it where LAMMPS is',

@@ -7,6 +7,7 @@ The kernels are a submodule, `cgtp`, which has no part in a state_dict.
 """
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -78,6 +79,8 @@ class Fast:
                              f"accelerate(.., dtypes=({', '.join(map(repr, [*names, kind]))})) of the restored model, or "
                              f"restore(model)")
         kernels = Kernels(self.cgtp_made.folder)
+        if not kernels.built() and os.environ.get("CGTP_KERNELS"):  # they have moved
+            kernels = Kernels(os.environ["CGTP_KERNELS"])
         if one.device.type != "cpu":
             kernels.check_device(names[kind], one.device)
         self.attach([layer for layer in kernels.load(names[kind])])

@@ -56,7 +56,8 @@ class Kernels:
 
     def __init__(self, folder: str):
         self.folder = os.path.abspath(folder)
-        self.name = re.sub(r"\W", "_", os.path.basename(self.folder))
+        there = glob.glob(f"{glob.escape(self.folder)}/site/*/built.json")  # a folder may be moved, and then be called otherwise
+        self.name = os.path.basename(os.path.dirname(there[0])) if there else re.sub(r"\W", "_", os.path.basename(self.folder))
         self.package = f"{self.folder}/site/{self.name}"
 
     # ---- what there is ----
