@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""NequIP's own commands with kernels: training with the modifier, and nequip-compile of the checkpoint, of a package of it, or
-SevenNet's deployment; each result against the same without kernels.
+"""NequIP's own commands with kernels: training with the modifier, and nequip-compile of the checkpoint and of a package of it;
+each result against the same without kernels. With MODELS_LONG=1 also training that is compiled.
 
-    tests/models/commands.py nequip|sevennet|mace FOLDER
+    tests/models/commands.py nequip FOLDER
 """
 import os
 import subprocess
@@ -16,7 +16,7 @@ import ase.io  # noqa: E402
 import numpy  # noqa: E402
 import packages  # noqa: E402
 import torch  # noqa: E402
-from tap import done, ok  # noqa: E402
+from tap import done, ok, skip  # noqa: E402
 
 FOLDER = os.path.abspath(sys.argv[2])
 WORK = f'{FOLDER}/commands'
@@ -95,8 +95,10 @@ def nequip():
         if name != 'plain':
             ok(weights[name].keys() == weights['plain'].keys(), f'its checkpoint is plain NequIP\'s, {name}')
             worst = max((weights[name][key] - value).abs().max().item() for key, value in weights['plain'].items()
-                        if value.is_floating_point() and value.numel())
+                        if torch.is_tensor(value) and value.is_floating_point() and value.numel())
             ok(worst < 1e-9, f'and has the same weights after four steps, {name}', worst)
+    if not os.path.exists(f'{ROOT}/runtime/cgtp_torch_graph.py'):
+        return skip('nequip-compile', 'lists of edges are not prepared by an operator, which make_fx needs')
     made, text = run('nequip-package', 'build', f'{WORK}/fast/last.ckpt', f'{WORK}/model.nequip.zip')
     ok(made, 'nequip-package', text)
     for source in 'fast/last.ckpt', 'model.nequip.zip':
@@ -133,25 +135,6 @@ def compiled(atoms, source):
     ok(error < 1e-9, f'and computes what plain NequIP does, {source}', error)
 
 
-def sevennet():
-    """LAMMPS's files, serial and parallel: TorchScript with the operators of kernels in it."""
-    import sevenn
-    deployed = {}
-    for wrapped in False, True:
-        for words in [], ['-p']:
-            name = f'{"fast" if wrapped else "plain"}{"_parallel" if words else ""}'
-            made, text = run('sevenn_get_model', '7net-0', '-o', f'{WORK}/{name}', *words, wrapped=wrapped)
-            ok(made, f'sevenn_get_model, {name}', text)
-            path = f'{WORK}/{name}/deployed_parallel_1.pt' if words else f'{WORK}/{name}.pt'
-            if made:
-                script = ('import sys, torch, pathlib\nfor p in pathlib.Path(sys.argv[2]).glob("lib*_cpu.so"): torch.ops.load_library(p)\n'
-                          'm = torch.jit.load(sys.argv[1])\nprint(str(m.inlined_graph).count("cgtp::"))\n')
-                counted = subprocess.run([sys.executable, '-c', script, path, f'{FOLDER}/commands_kernels/site/commands_kernels'],
-                                         text=True, capture_output=True)
-                deployed[name] = counted.stdout.strip() or counted.stderr[-500:]
-    ok(deployed.get('fast', '0').isdigit() and int(deployed.get('fast', '0')) > 0, 'the deployed model calls kernels', deployed)
-
-
 os.makedirs(WORK, exist_ok=True)
-{'nequip': nequip, 'sevennet': sevennet}[sys.argv[1]]()
+nequip()
 done()

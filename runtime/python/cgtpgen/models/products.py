@@ -48,8 +48,6 @@ def why_not(product: Any) -> Optional[str]:
     """Why a tensor product has no kernels."""
     if overrides(product, TENSOR_PRODUCT):
         return "its forward is not e3nn's"
-    if not any(i.path_weight for i in product.instructions):
-        return "it has no paths"
     if max(ir.l for irreps in (product.irreps_in1, product.irreps_in2, product.irreps_out) for _, ir in irreps) > 11:
         return "cgtpgen knows irreps to l = 11"
     return None
@@ -72,7 +70,9 @@ class Product(Fast):
         return self.cgtp(x, y, weight)
 
 
-def product_site(path: str, product: Any) -> Site | Left:
+def product_site(path: str, product: Any) -> Site | Left | None:
+    if not any(i.path_weight for i in product.instructions):
+        return None  # nothing to compute
     why = why_not(product)
     if why is None and isinstance(product.weight, torch.nn.Parameter) != bool(product.internal_weights and
                                                                               product.weight_numel):
