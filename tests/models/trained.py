@@ -73,8 +73,9 @@ def inputs(calculator, atoms, dtype, positions=None):
     from sevenn.atom_graph_data import AtomGraphData
     from sevenn.train.dataload import unlabeled_atoms_to_graph
     data = AtomGraphData.from_numpy_dict(unlabeled_atoms_to_graph(atoms, calculator.cutoff, with_shift=True)).to(DEVICE)
-    data = {key: value.to(dtype) if torch.is_tensor(value) and value.is_floating_point() else value
-            for key, value in data.to_dict().items()}
+    for key, value in data.to_dict().items():
+        if torch.is_tensor(value) and value.is_floating_point():
+            data[key] = value.to(dtype)
     if calculator.modal:
         data[KEY.DATA_MODALITY] = calculator.modal
     if positions is not None:

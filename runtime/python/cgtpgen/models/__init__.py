@@ -136,7 +136,7 @@ def sites(model: torch.nn.Module) -> Sites:
         found |= family.sites(model)
     for path, module in model.named_modules():
         names = names_of(module)
-        if path in found or is_fast(module) or any(path.startswith(f"{at}.") for at in found if found[at] is None):
+        if path in found or is_fast(module):
             continue
         if products.TENSOR_PRODUCT in names:
             found[path] = products.product_site(path, module)

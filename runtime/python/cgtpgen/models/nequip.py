@@ -14,7 +14,7 @@ from torch import Tensor
 
 from .fast import Fast, Left, Site, Sites, names_of
 from .kernels import Kernels, Spec
-from .products import convolution_spec, is_by_species, species_spec, weights_by_species, why_not
+from .products import convolution_spec, is_by_species, species_of, species_spec, weights_by_species, why_not
 
 SCATTER = "nequip.nn._tp_scatter_base.TensorProductScatter"
 BLOCK = "nequip.nn.interaction_block.InteractionBlock"
@@ -69,10 +69,10 @@ class SelfConnection(Imported):
         self.keep(layers[0].Convolution())
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        types, [embed] = self.cgtp_types[0].reshape(-1)[:x.shape[0]], self.cgtp_made.options["embed"]
-        weights = weights_by_species(self, embed.embed_module.weight)
-        ones = x.new_ones(x.shape[0], 1)
-        return self.cgtp(x, ones, weights, (types, torch.arange(x.shape[0], device=x.device)), receivers=x.shape[0])
+        [types], [embed] = self.cgtp_types, self.cgtp_made.options["embed"]
+        species = species_of(types if types.dim() == 1 and len(types) == x.shape[0] else types.reshape(-1)[:x.shape[0]])
+        weights = weights_by_species(self, species.present, embed.embed_module.weight)
+        return self.cgtp(x, x.new_ones(x.shape[0], 1), weights, (species.index, species.item), receivers=x.shape[0])
 
 
 class Contracter(Imported):

@@ -17,6 +17,7 @@ from .kernels import Spec
 
 TENSOR_PRODUCT = "e3nn.o3._tensor_product._tensor_product.TensorProduct"
 LINEAR = "e3nn.o3._linear.Linear"
+FEW = 4  # species
 
 
 def _reader() -> Any:
@@ -84,19 +85,40 @@ def product_site(path: str, product: Any) -> Site | Left | None:
 
 # ---- products by species ----
 
-_species: weak.WeakIdKeyDictionary = weak.WeakIdKeyDictionary()  # node attributes -> (version, species, are rows one-hot?)
+class Species:
+    """Of rows of one-hot species, or of numbers of species: which there are, which of these each row is of."""
+
+    def __init__(self, given: Tensor):
+        species = given.argmax(1) if given.dim() > 1 else given
+        self.item = torch.arange(given.shape[0], device=given.device)
+        self.present: Optional[Tensor] = None  # all
+        self.one_hot, self.version = True, given._version if not given.is_inference() else 0
+        if is_traced(given):
+            self.ones, self.index = given.gather(1, species[:, None]) if given.dim() > 1 else None, species
+            return
+        self.present, self.index = torch.unique(species, return_inverse=True)
+        if given.dim() > 1:
+            self.one_hot = not given.requires_grad and bool((given.count_nonzero(1) <= 1).all())
+            self.ones = given.detach().gather(1, species[:, None])
 
 
-def species_of(rows: Tensor) -> tuple[Tensor, Tensor, bool]:
-    """(species, item) of rows that are one-hot, and whether they are."""
-    if torch.compiler.is_compiling() or torch.jit.is_tracing() or rows.is_inference() or type(rows) is not Tensor:
-        return rows.argmax(1), torch.arange(rows.shape[0], device=rows.device), True
-    known = _species.get(rows)
-    if known is None or known[0] != rows._version:
-        species = rows.argmax(1)
-        one_hot = not rows.requires_grad and bool((rows.count_nonzero(1) <= 1).all())
-        known = _species[rows] = rows._version, species, torch.arange(rows.shape[0], device=rows.device), one_hot
-    return known[1:]
+def is_traced(given: Tensor) -> bool:
+    """Is a program made, for other rows, or may nothing be remembered of these?"""
+    return torch.compiler.is_compiling() or torch.jit.is_tracing() or given.is_inference() or type(given) is not Tensor
+
+
+_species: weak.WeakIdKeyDictionary = weak.WeakIdKeyDictionary()
+
+
+def species_of(given: Tensor) -> Species:
+    """Looked at once for all layers: a tensor that something writes to by other ways than PyTorch's is compared with what
+    was found, which is little beside the rows of weights that it saves."""
+    if is_traced(given):
+        return Species(given)
+    known = _species.get(given)
+    if known is None or known[0].version != given._version or not torch.equal(known[1], given):
+        known = _species[given] = Species(given), given.detach().clone()
+    return known[0]
 
 
 def is_by_species(product: Any) -> bool:
@@ -119,12 +141,18 @@ def species_spec(product: Any, dtype: str) -> Spec:
     return Spec("species", text)
 
 
-def weights_by_species(product: Any, embedding: Optional[Tensor] = None) -> Tensor:
-    """[species, weights]: of a product's paths; of rows of an embedding instead of one-hot ones."""
+def weights_by_species(product: Any, present: Optional[Tensor], embedding: Optional[Tensor] = None) -> Tensor:
+    """[species, weights]: of a product's paths, for species that are present; for rows of an embedding of species instead
+    of one-hot ones."""
     found, at, weight = [], 0, product.weight
+    if embedding is not None and present is not None:
+        embedding = embedding.index_select(0, present)
     for i in product.instructions:
         size = math.prod(i.path_shape)
-        path = weight[at:at + size].view(i.path_shape).transpose(0, 1).flatten(1)  # [v, u w]
+        path = weight[at:at + size].view(i.path_shape)  # [u, v, w]
+        if embedding is None and present is not None:
+            path = path.index_select(1, present)
+        path = path.transpose(0, 1).flatten(1)
         found.append(path if embedding is None else embedding @ path)
         at += size
     return torch.cat(found, 1)
@@ -143,16 +171,18 @@ class BySpecies(Fast):
         if torch.jit.is_scripting():
             return self._compiled_main_left_right(x, y, self.weight if weight is None else weight)
         else:
-            species, item, one_hot = species_of(y)
-            if one_hot and weight is None:
-                ones = y.gather(1, species[:, None])
-                return self.cgtp(x, ones, weights_by_species(self), (species, item), receivers=x.shape[0])
-            if not one_hot:
+            species = species_of(y)
+            if species.one_hot and weight is None:
+                return self.cgtp(x, species.ones, weights_by_species(self, species.present), (species.index, species.item),
+                                 receivers=x.shape[0])
+            if not species.one_hot:
                 warn("rows of species are not one-hot: such products stay e3nn's, which is slow")
             return super().forward(x, y, weight)
 
 
-def species_site(path: str, product: Any) -> Site | Left:
+def species_site(path: str, product: Any) -> Site | Left | None:
+    if is_by_species(product) and product.irreps_in2.dim <= FEW:
+        return None  # e3nn's, one product of matrices, is as fast
     why = why_not(product)
     if why is None and not is_by_species(product):
         why = "y is not species alone"
