@@ -77,7 +77,8 @@ def test_installed(root):
     ok(result.returncode == 0 and not result.stdout, 'make install DESTDIR=', result.stdout)
     found = sorted(os.path.relpath(f'{folder}/{name}', prefix) for folder, _, names in os.walk(prefix)
                    for name in names)
-    headers = [f'share/cgtpgen/{name}' for name in os.listdir('runtime')]
+    headers = [f"share/cgtpgen/{os.path.relpath(f'{folder}/{name}', 'runtime')}"
+               for folder, _, names in os.walk('runtime') for name in names if not name.endswith('.pyc')]
     examples = [f"share/doc/cgtpgen/{os.path.relpath(f'{folder}/{name}', 'docs')}"
                 for folder, _, names in os.walk('docs/examples') for name in names]
     equal(found, sorted(['bin/cgtpgen', 'share/cgtpgen/cgtpgen-config-version.cmake', 'share/cgtpgen/installed',

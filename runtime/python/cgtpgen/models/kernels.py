@@ -110,8 +110,8 @@ class Kernels:
             missing = self.missing(names, devices)
             loaded = [name for name in missing if f"{self.name}.{name}" in sys.modules]
             if loaded:
-                raise BuildError(f"{loaded[0]} is in use in this process, and built for {', '.join(self.built()[loaded[0]]['devices'])}"
-                                 f": begin a new process to build it for {', '.join(devices)}")
+                raise BuildError(f"{loaded[0]} is in use in this process, and was built for other devices, with other flags or by "
+                                 f"another cgtpgen: begin a new process to build it again")
             if missing:
                 self._build(missing, devices, say)
 
