@@ -211,24 +211,10 @@ def build(folder: str, into: str, temporary: str) -> None:
         shutil.copy(f"{RUNTIME}/{name}", into)
     with open(f"{into}/py.typed", "w"):
         pass
-    write_init(into)
-
-
-def write_init(into: str) -> None:
-    """Of all products that the package has, also of earlier builds. To import it registers their operators of PyTorch,
-    where that is there, which is what programs want that were compiled."""
-    found: dict[str, list[str]] = {"torch": [], "jax": []}
-    for path in sorted(glob.glob(f"{glob.escape(into)}/*.py")):
-        name = os.path.basename(path)[:-3]
-        if re.match(r"# \w+: a (?:module of PyTorch|function of JAX), and the ", first_line(path)):
-            found["jax" if name.endswith("_jax") else "torch"].append(name)
-    words = " and ".join(FRAMEWORKS[key].words for key in found if found[key])
+    modules = sorted(name + framework.module[:-3] for name, its in products(folder).items() for framework in its)
     with open(f"{into}/__init__.py", "w") as file:
-        file.write(f'"""Products of cgtpgen for {words}: modules {", ".join(sorted(sum(found.values(), [])))}."""\n')
-        if found["torch"] and found["jax"]:
-            file.write('import importlib.util\n\nif importlib.util.find_spec("torch"):\n')
-        if found["torch"]:
-            file.write(("    " if found["jax"] else "") + f"from . import {', '.join(found['torch'])}  # noqa: F401\n")
+        words = " and ".join(framework.words for framework in used(folder))
+        file.write(f'"""Products of cgtpgen for {words}: modules {", ".join(modules)}."""\n')
 
 
 def used(folder: str) -> list[Framework]:

@@ -93,6 +93,9 @@ class Kernels:
         except FileNotFoundError:  # no generator here: what is built is taken
             wanted = None
 
+        if os.environ.get("CGTP_SCRIPT", "0") not in ("", "0") and not os.path.exists(f"{self.package}/libcgtp_script.so"):
+            there = {}  # none can be scripted
+
         def lacks(has: dict[str, Any]) -> bool:
             return any(device not in has or wanted is not None and has[device] != wanted[device] for device in devices)
         devices = list(devices)
@@ -142,6 +145,8 @@ class Kernels:
         there, new = self.built(), facts()
         for name in names:
             there[name] = {"devices": {device: new[device] for device in devices}}
+        _write(f"{self.package}/__init__.py", '"""Products of cgtpgen: to import them registers their operators."""\n' +
+               f"from . import {', '.join(sorted(there))}  # noqa: F401\n")
         _write(f"{self.package}/built.json", json.dumps(there, indent=1, sort_keys=True) + "\n")
         say(f"built in {time.monotonic() - start:.0f} s")
 
