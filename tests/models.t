@@ -25,7 +25,7 @@ ASKED = bool(os.environ.get('TEST_MODELS'))  # then all of it; without, what tak
 STEPS = ['--steps=1000'] if ASKED else ['--steps=40', '7net-0']
 CHECKS = [('any', 'interface'), ('mace', 'check', 'mace'), ('nequip', 'check', 'nequip'), ('sevennet', 'check', 'sevennet'),
           ('allegro', 'check', 'allegro'), ('mace', 'kinds'), ('mace', 'calculators'), ('nequip', 'commands', 'nequip'),
-          ('sevennet', 'trained')]
+          ('mace', 'scripts', 'mace'), ('sevennet', 'scripts', 'sevennet'), ('sevennet', 'trained')]
 ON_A_GPU = {'check', 'trained'}
 
 

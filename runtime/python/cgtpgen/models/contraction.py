@@ -158,8 +158,11 @@ class Contraction(Fast):
                 outs.append(contraction(x, y))
             return torch.cat(outs, dim=-1)
         else:
-            weights = [w for c in self.contractions for w in (c.weights_max, *c.weights)]
-            return Again.apply(self.cgtp_contract, x, y, *weights)
+            return self.cgtp_call(x, y)
+
+    def cgtp_call(self, x: Tensor, elements: Tensor) -> Tensor:
+        weights = [w for c in self.contractions for w in (c.weights_max, *c.weights)]
+        return Again.apply(self.cgtp_contract, x, elements, *weights)
 
 
 def contraction_site(path: str, old: Any) -> Site | Left:

@@ -55,10 +55,10 @@ Sites = dict[str, Union[Site, Left, None]]  # by path; None: what a replaced mod
 
 
 class Fast:
-    """What classes with another forward have in common. `attach` takes the products' modules of the current type."""
+    """What classes with another forward have in common. `attach` takes the products' modules of the current type. Attributes
+    have no annotations, which TorchScript would want to know."""
 
-    flag: Optional[str] = None  # an attribute that is set in the module that has this one
-    cgtp_made: Made
+    flag = None  # an attribute that is set in the module that has this one
 
     def attach(self, layers: list[Any]) -> None:
         raise NotImplementedError

@@ -68,7 +68,10 @@ class Product(Fast):
     def forward(self, x: Tensor, y: Tensor, weight: Optional[Tensor] = None) -> Tensor:
         if weight is None:
             weight = self.weight
-        return self.cgtp(x, y, weight)
+        if torch.jit.is_scripting():
+            return self._compiled_main_left_right(x, y, weight)
+        else:
+            return self.cgtp(x, y, weight)
 
 
 def product_site(path: str, product: Any) -> Site | Left | None:
