@@ -135,7 +135,8 @@ INSTALL_PROGRAM := $(BUILD)/cgtpgen
 INSTALL_PREFIX :=
 INSTALL_LIST := share/cgtpgen/installed
 INSTALL_PYTHON := cgtpgen cgtpgen/models
-INSTALL_FOLDERS := . bin share share/cgtpgen share/cgtpgen/python $(INSTALL_PYTHON:%=share/cgtpgen/python/%) share/man share/man/man1 share/pkgconfig share/doc share/doc/cgtpgen \
+INSTALL_FOLDERS := . bin share share/cgtpgen share/cgtpgen/python $(INSTALL_PYTHON:%=share/cgtpgen/python/%) share/man \
+    share/man/man1 share/pkgconfig share/doc share/doc/cgtpgen \
     share/doc/cgtpgen/examples $(EXAMPLES:docs/%=share/doc/cgtpgen/%) share/bash-completion \
     share/bash-completion/completions share/zsh share/zsh/site-functions
 FILES_IN = $(foreach file,$(filter-out %/__pycache__,$(wildcard $(1)/*)),$(if $(wildcard $(file)/.),,$(file)))

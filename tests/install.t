@@ -87,6 +87,9 @@ def test_installed(root):
                          'share/doc/cgtpgen/LICENSE',
                          'share/cgtpgen/spec.schema.json', 'share/man/man1/cgtpgen.1',
                          'share/pkgconfig/cgtpgen.pc', *headers, *examples]), 'what is installed')
+    where = run('env', '-u', 'CGTPGEN', '-u', 'CGTP_RUNTIME', f'PYTHONPATH={prefix}/share/cgtpgen/python', sys.executable, '-B', '-c',
+                'import cgtpgen; print(cgtpgen.generator(), cgtpgen.runtime())')
+    equal(where.stdout, f'{prefix}/bin/cgtpgen {prefix}/share/cgtpgen\n', 'the package of Python finds both')
     ok(root not in text and 'prefix=/usr\n' in text, 'the pkg-config file names the prefix', text)
     version = run('cgtpgen', '--version').stdout.split()[-1]
     ok(f'Version: {version}\n' in text, 'and the version', text)
