@@ -156,13 +156,16 @@ EXAMPLES := $(patsubst %/,%,$(wildcard docs/examples/*/ docs/examples/*/*/ docs/
 INSTALL_PROGRAM := $(BUILD)/cgtpgen
 INSTALL_PREFIX :=
 INSTALL_LIST := share/cgtpgen/installed
-INSTALL_FOLDERS := . bin share share/cgtpgen share/cgtpgen/meson share/man share/man/man1 share/pkgconfig share/doc share/doc/cgtpgen \
+INSTALL_PYTHON := cgtpgen cgtpgen/models
+INSTALL_FOLDERS := . bin share share/cgtpgen share/cgtpgen/meson share/cgtpgen/python \
+    $(INSTALL_PYTHON:%=share/cgtpgen/python/%) share/man share/man/man1 share/pkgconfig share/doc share/doc/cgtpgen \
     share/doc/cgtpgen/examples $(EXAMPLES:docs/%=share/doc/cgtpgen/%) share/bash-completion \
     share/bash-completion/completions share/zsh share/zsh/site-functions
 FILES_IN = $(foreach file,$(filter-out %/__pycache__,$(wildcard $(1)/*)),$(if $(wildcard $(file)/.),,$(file)))
 # What goes where, for the shell: put FOLDER SOURCE.. and place FILE SOURCE.
 INSTALL_FILES = put share/cgtpgen $(call FILES_IN,runtime) docs/spec.schema.json; \
     put share/cgtpgen/meson $(call FILES_IN,runtime/meson); \
+    $(foreach folder,$(INSTALL_PYTHON),put share/cgtpgen/python/$(folder) $(wildcard runtime/python/$(folder)/*.py);) \
     put share/man/man1 docs/cgtpgen.1; \
     put share/doc/cgtpgen LICENSE $(call FILES_IN,docs); \
     $(foreach example,$(EXAMPLES),put $(example:docs/%=share/doc/cgtpgen/%) $(call FILES_IN,$(example));) \

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Builds the products that cgtpgen wrote into a folder, with --emit=header,source,torch or jax, as a package of Python.
 
-The folder's setup.py calls `setup`; `python3 cgtp_build.py FOLDER INTO` makes the package's folder INTO without pip.
+The folder's setup.py calls `setup`; `python3 cgtp_build.py FOLDER INTO` makes the package's folder INTO without pip, or
+adds products to it; OBJECTS, a third argument, is a folder that keeps what is compiled.
 A product is NAME.py for PyTorch, NAME_jax.py for JAX, and libraries: for CPUs from NAME_kernel.c, libNAME_cpu.so and
 libNAME_cpu_jax.so, for CUDA from NAME_kernel.cu, libNAME_cuda.so and libNAME_cuda_jax.so. Sources of the second backend
 lie in a folder of their own inside the first, such as FOLDER/cuda. Needed are a compiler for C and C++, or nvcc, and the
@@ -259,6 +260,6 @@ def setup(folder: str) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        sys.exit(f"usage: {sys.argv[0]} FOLDER INTO")
-    build(sys.argv[1], sys.argv[2], os.path.join(sys.argv[1], "build", "objects"))
+    if len(sys.argv) not in (3, 4):
+        sys.exit(f"usage: {sys.argv[0]} FOLDER INTO [OBJECTS]")
+    build(sys.argv[1], sys.argv[2], sys.argv[3] if len(sys.argv) > 3 else os.path.join(sys.argv[1], "build", "objects"))

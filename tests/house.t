@@ -215,6 +215,6 @@ check_lengths({f'{path}: {name}': length for path in sources + runtime for name,
 check_format(sources)
 check_top_level()
 check_scripts()
-for path in sorted(path for path in glob.glob('runtime/**', recursive=True) if os.path.isfile(path)):
+for path in sorted(path for path in glob.glob('runtime/**', recursive=True) if os.path.isfile(path) and not path.endswith('.pyc')):
     ok('SPDX-License-Identifier: MIT' in lines_of(path)[0], f'{path} says its licence', lines_of(path)[0])
 done()

@@ -78,7 +78,7 @@ def test_installed(root):
     found = sorted(os.path.relpath(f'{folder}/{name}', prefix) for folder, _, names in os.walk(prefix)
                    for name in names)
     headers = [f"share/cgtpgen/{os.path.relpath(f'{folder}/{name}', 'runtime')}"
-               for folder, _, names in os.walk('runtime') for name in names if '__pycache__' not in folder and not folder.startswith('runtime/python')]
+               for folder, _, names in os.walk('runtime') for name in names if '__pycache__' not in folder and not name.endswith('.mk')]
     examples = [f"share/doc/cgtpgen/{os.path.relpath(f'{folder}/{name}', 'docs')}"
                 for folder, _, names in os.walk('docs/examples') for name in names]
     equal(found, sorted(['bin/cgtpgen', 'share/cgtpgen/cgtpgen-config-version.cmake', 'share/cgtpgen/installed',
@@ -87,6 +87,9 @@ def test_installed(root):
                          'share/doc/cgtpgen/LICENSE',
                          'share/cgtpgen/spec.schema.json', 'share/man/man1/cgtpgen.1',
                          'share/pkgconfig/cgtpgen.pc', *headers, *examples]), 'what is installed')
+    where = run('env', '-u', 'CGTPGEN', '-u', 'CGTP_RUNTIME', f'PYTHONPATH={prefix}/share/cgtpgen/python', sys.executable, '-B', '-c',
+                'import cgtpgen; print(cgtpgen.generator(), cgtpgen.runtime())')
+    equal(where.stdout, f'{prefix}/bin/cgtpgen {prefix}/share/cgtpgen\n', 'the package of Python finds both')
     ok(root not in text and 'prefix=/usr\n' in text, 'the pkg-config file names the prefix', text)
     version = run('cgtpgen', '--version').stdout.split()[-1]
     ok(f'Version: {version}\n' in text, 'and the version', text)

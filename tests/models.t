@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Models of MACE, NequIP, SevenNet and Allegro, small ones on the CPU, with the functions of docs/models.md that put
-generated modules in (tests/models/check.py).
+"""Models of MACE, NequIP, SevenNet and Allegro, small ones on the CPU, with the kernels that cgtpgen.models puts
+into them (tests/models/check.py).
 
 None of the packages is needed to pass the tests: what is not there is skipped. `make models` asks for all of them
 (TEST_MODELS). MODELS_PYTHON is a Python that has them; MODELS_MACE a folder with mace-torch and the e3nn that it needs,
@@ -19,7 +19,14 @@ BUILD = os.environ.get('BUILD', 'build')
 PYTHON = os.environ.get('MODELS_PYTHON') or sys.executable
 MACE = os.environ.get('MODELS_MACE')
 DEVICE = ['--device=cuda'] if os.environ.get('MODELS_DEVICE') == 'cuda' else []
-NEEDS = {'mace': 'mace.modules', 'nequip': 'nequip.model', 'sevennet': 'sevenn.model_build', 'allegro': 'allegro.model'}
+NEEDS = {'mace': 'mace.modules', 'nequip': 'nequip.model', 'sevennet': 'sevenn.model_build', 'allegro': 'allegro.model',
+         'any': 'e3nn.o3'}
+ASKED = bool(os.environ.get('TEST_MODELS'))  # then all of it; without, what takes least
+STEPS = ['--steps=1000'] if ASKED else ['--steps=40', '7net-0']
+CHECKS = [('any', 'interface'), ('mace', 'check', 'mace'), ('nequip', 'check', 'nequip'), ('sevennet', 'check', 'sevennet'),
+          ('allegro', 'check', 'allegro'), ('mace', 'kinds'), ('mace', 'calculators'), ('nequip', 'commands', 'nequip'),
+          ('mace', 'scripts', 'mace'), ('sevennet', 'scripts', 'sevennet'), ('sevennet', 'trained')]
+ON_A_GPU = {'check', 'trained'}
 
 
 def run(name, *command):
@@ -29,27 +36,33 @@ def run(name, *command):
     return subprocess.run([PYTHON, *command], env=os.environ | environment, capture_output=True, text=True)
 
 
-def check(name):
-    """check.py's lines become this test's."""
-    result = run(name, 'tests/models/check.py', *DEVICE, name, os.path.abspath(f'{BUILD}/models/{name}'))
-    lines = re.findall(r'^(not ok|ok) \d+ - (.*)((?:\n# (?:error|[^:\n]* of ).*)*)', result.stdout, re.M)
+def check(name, script, *words):
+    """Its lines become this test's."""
+    folder = os.path.abspath(f'{BUILD}/models/{name}')
+    os.makedirs(folder, exist_ok=True)
+    device = DEVICE if script in ON_A_GPU else []
+    result = run(name, f'tests/models/{script}.py', *device, *words, folder, *(STEPS if script == 'trained' else []))
+    lines = re.findall(r'^(not ok|ok) \d+ - (.*)((?:\n#.*)*)', result.stdout, re.M)
     for status, what, details in lines:
-        ok(status == 'ok', f'{name}: {what}', *re.findall(r'# (.*)', details))
-    ok(f'1..{len(lines)}' in result.stdout, f'{name}: checked to the end', result.stdout[-2000:], result.stderr[-3000:])
-    for line in re.findall(r'^# (?:f64|f32|NVE): .*', result.stdout, re.M):
+        ok(status == 'ok', f'{name}, {script}: {what}', *(re.findall(r'# (.*)', details) if status != 'ok' else []))
+    ok(f'1..{len(lines)}' in result.stdout, f'{name}, {script}: checked to the end', result.stdout[-2000:], result.stderr[-3000:])
+    for line in re.findall(r'^# (?:f64|f32|NVE|7net).*', result.stdout, re.M):
         print(line, flush=True)
 
 
 def main():
-    for name, module in NEEDS.items():
+    for name, *what in CHECKS:
+        module = NEEDS[name]
+        if DEVICE and what[0] not in ON_A_GPU:
+            continue
         there = run(name, '-c', f'import torch, ase, matscipy, e3nn, {module}\n'
                                 'assert tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 10)')
         if there.returncode == 0:
-            check(name)
-        elif os.environ.get('TEST_MODELS'):
+            check(name, *what)
+        elif ASKED:
             ok(False, f'{name}: {PYTHON} has its package (make models-venv)', there.stderr[-1000:])
         else:
-            skip(name, f'no {module} (make models, tests/models.t)')
+            skip(f'{name}, {what[0]}', f'no {module} (make models, tests/models.t)')
     done()
 
 

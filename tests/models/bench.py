@@ -23,10 +23,11 @@ import threading
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, f'{HERE}/../../runtime/python']
 import packages  # noqa: E402
-import swapping  # noqa: E402
 import torch  # noqa: E402
+from cgtpgen.models import accelerate  # noqa: E402
 
 FOLDER = os.path.abspath(os.environ.get('MODELS', 'build/models/bench'))
 DEVICE = os.environ.get('DEVICE', 'cuda')
@@ -49,34 +50,19 @@ def case(name):
     return made(packages.crystal(repeats), channels, cutoff)
 
 
-def specs(name, model):
-    """Products of the plain model, and with cuEquivariance's layout for MACE."""
-    functions = swapping.functions(name, FOLDER)
-    texts = {f'{name}{number}': text for number, text in enumerate(functions.specs(model, name))}
-    if name == 'mace':
-        texts |= {f'mace_ir{number}': text + 'layout: ir_mul\n'
-                  for number, text in enumerate(functions.convolution_specs(model, 'mace_ir'))}
-    return texts
-
-
 def build(name):
-    found = case(name)
-    swapping.build(f'{name}_layers', specs(name, found.fresh(torch.float32)), FOLDER, ('cuda',) if DEVICE == 'cuda' else ('cpu',))
+    generated(name, case(name).fresh(torch.float32))
 
 
 # ---- contenders ----
 
-def generated(name, model):
-    functions = swapping.functions(name, FOLDER)
-    count = len(functions.specs(model, name))
-    functions.swap(model, swapping.layers(f'{name}_layers', [f'{name}{n}' for n in range(count)], FOLDER))
-    return model.to(DEVICE)
+def generated(name, model, only=None):
+    return accelerate(model.to(DEVICE), f'{FOLDER}/{name}_kernels', dtypes=['float32'],
+                      devices=['cpu'] if DEVICE == 'cpu' else ['cuda'], only=only, quiet=True)
 
 
-def mace_convolutions(model, prefix):
-    names = [f'{prefix}{n}' for n in range(len(model.interactions))]
-    swapping.functions('mace', FOLDER).swap_convolutions(model, swapping.layers('mace_layers', names, FOLDER))
-    return model.to(DEVICE)
+def is_convolution(path):
+    return path.endswith('conv_tp')
 
 
 def mace_cueq(model):
@@ -90,9 +76,9 @@ def mace_oeq(model):
 
 
 def nequip_peer(model, module, name, **more):
-    functions = swapping.functions('nequip', FOLDER)
+    from nequip.nn import InteractionBlock
     made = getattr(__import__(f'nequip.nn.{module}', fromlist=[name]), name)
-    for block in functions.blocks(model):
+    for block in [block for block in model.modules() if isinstance(block, InteractionBlock)]:
         old = block.tp_scatter
         block.tp_scatter = made(old.feature_irreps_in, old.irreps_edge_attr, old.irreps_mid, old.instructions, **more)
     return model.to(DEVICE)
@@ -104,8 +90,7 @@ CONTENDERS = {  # of each model the first is measured first, and so on: what mat
         'cuEquivariance': mace_cueq,
         'e3nn': lambda model: model,
         'OpenEquivariance': mace_oeq,
-        'cgtpgen, the rest cuEquivariance': lambda model: mace_convolutions(mace_cueq(model), 'mace_ir'),
-        'cgtpgen, convolutions alone': lambda model: mace_convolutions(model, 'mace'),
+        'cgtpgen, convolutions alone': lambda model: generated('mace', model, is_convolution),
     },
     'nequip': {
         'cgtpgen': lambda model: generated('nequip', model),
@@ -215,11 +200,6 @@ def contend(name, contender, into):
         return  # who started it is no more
     inputs = moved(inputs)
     print(f'# {name}: {len(found.atoms)} atoms, {len(found.receiver)} edges, {found.channels} channels, {contender}')
-    if 'cgtpgen' in contender and DEVICE == 'cuda':
-        prepare = swapping.layers(f'{name}_layers', [f'{name}0'], FOLDER)[0].prepare_graph
-        edges = [inputs['edge_index'].clone() for _ in range(RUNS + 1)]
-        prepare(edges.pop(), len(found.atoms))
-        print(f'# a list of edges is prepared in {median(lambda: prepare(edges.pop(), len(found.atoms))):.2f} ms, once')
     rows, results = [], []
     for step in force_step, training_step:
         columns, made = measure(contender, step, found, model, inputs)

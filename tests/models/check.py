@@ -6,14 +6,17 @@
 FOLDER is where the kernels are generated and built. Energies, forces, stresses and the gradients of a training step by
 all parameters differ by rounding; forces are the derivatives of the energy; and dynamics conserve it.
 """
+import copy
 import os
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, f'{HERE}/..', f'{HERE}/../../runtime/python']
 import packages  # noqa: E402
-import swapping  # noqa: E402
 import torch  # noqa: E402
+from cgtpgen.models import accelerate, report, restore  # noqa: E402
 from tap import done, ok  # noqa: E402
 
 DEVICE = 'cuda' if '--device=cuda' in sys.argv else 'cpu'
@@ -23,12 +26,9 @@ TYPES = {'f64': torch.float64, 'f32': torch.float32}
 STEPS = 16  # of dynamics, and as many again with half the step
 
 
-def swapped(case, functions, kind):
-    model = case.like(TYPES[kind], DEVICE)
-    names = [f'{NAME}_{kind}_{number}' for number in range(len(functions.specs(model, NAME)))]
-    layers = swapping.layers(f'{NAME}_layers', names, FOLDER)
-    functions.swap(model, layers)
-    return model.to(DEVICE), sum(case.degree * len(layer.PRODUCT.instructions) for layer in layers)
+def swapped(case, kind):
+    model = accelerate(case.like(TYPES[kind], DEVICE), f'{FOLDER}/{NAME}_kernels', quiet=True)
+    return model, sum(case.degree * len(part.product.instructions) for part in model.modules() if hasattr(part, 'product'))
 
 
 def gradients(model, results):
@@ -49,8 +49,8 @@ def near(found, wanted, kind, terms, name):
     return error / (wanted.abs().max().item() or 1)
 
 
-def compare(case, functions, kind):
-    plain, (model, terms) = case.like(TYPES[kind], DEVICE), swapped(case, functions, kind)
+def compare(case, kind):
+    plain, (model, terms) = case.like(TYPES[kind], DEVICE), swapped(case, kind)
     inputs = case.inputs(TYPES[kind], DEVICE)
     worst = {}
     for training in False, True:
@@ -65,14 +65,37 @@ def compare(case, functions, kind):
     there = [name for name in same if wanted[name] is not None]
     worst['gradients'] = max(near(found[name], wanted[name], kind, terms, f'{kind}: gradient of {name}')
                              for name in there)
-    state = plain.state_dict()  # constants of e3nn's compiled product, 3j symbols, belong to the module that is no more
-    lost = [name for name in state.keys() - model.state_dict().keys() if '._compiled_main_' not in name]
-    ok(not lost, f'{kind}: what was in the state_dict still is', *lost)
-    new = [name for name in model.load_state_dict(state, strict=False).missing_keys
-           if model.state_dict()[name].numel() and not name.endswith('.output_mask')]
-    ok(not new, f'{kind}: and nothing else is', *new)
     print(f'# {kind}: largest differences, of the largest element:',
           ', '.join(f'{name} {error:.1e}' for name, error in worst.items()), flush=True)
+    keeps(case, plain, model, kind)
+
+
+def equal(found, wanted):
+    return all(torch.equal(a, b) for a, b in zip(found, wanted))
+
+
+def keeps(case, plain, model, kind):
+    """What a model is beside its numbers: its state, copies, files, other types, and the way back."""
+    inputs = case.inputs(TYPES[kind], DEVICE)
+    wanted, found = case.call(plain, inputs), case.call(model, inputs)
+    state = model.state_dict()
+    ok(list(state) == list(plain.state_dict()), f'{kind}: a state_dict is the same', *(state.keys() ^ plain.state_dict().keys()))
+    plain.load_state_dict(state), model.load_state_dict(plain.state_dict())
+    ok(equal(case.call(copy.deepcopy(model), inputs), found), f'{kind}: a copy computes the same')
+    with tempfile.TemporaryDirectory() as folder:
+        torch.save(model, f'{folder}/model.pt')
+        loaded = torch.load(f'{folder}/model.pt', weights_only=False)
+    ok(equal(case.call(loaded, inputs), found), f'{kind}: from a file as well')
+    ok(str(report(loaded)) == str(report(model)), f'{kind}: and is as accelerated')
+    ok(equal(case.call(restore(loaded), inputs), wanted), f'{kind}: restored, bit for bit')
+    parameters = list(model.parameters())
+    restore(model)
+    ok(equal(case.call(model, inputs), wanted), f'{kind}: the model itself, too')
+    ok(all(a is b for a, b in zip(parameters, model.parameters())), f'{kind}: its parameters are the same objects')
+    ok([type(m).__qualname__ for m in model.modules()] == [type(m).__qualname__ for m in plain.modules()] and
+       not any(hasattr(type(m), 'cgtp_bases') for m in model.modules()), f'{kind}: and all classes')
+    ok([sorted(m.__dict__) for m in model.modules()] == [sorted(m.__dict__) for m in plain.modules()],
+       f'{kind}: nothing is left behind')
 
 
 def moved(case, model, positions):
@@ -129,14 +152,10 @@ def dynamics(case, model, terms):
 
 def main():
     case = packages.CASES[NAME](packages.crystal(), CHANNELS)
-    functions = swapping.functions(NAME, FOLDER)
-    texts = {f'{NAME}_{kind}_{number}': text for kind in TYPES
-             for number, text in enumerate(functions.specs(case.like(TYPES[kind]), f'{NAME}_{kind}_'))}
-    swapping.build(f'{NAME}_layers', texts, FOLDER, (DEVICE,))
     for kind in TYPES:
-        compare(case, functions, kind)
+        compare(case, kind)
     torch.set_default_dtype(torch.float64)
-    model, terms = swapped(case, functions, 'f64')
+    model, terms = swapped(case, 'f64')
     differences(case, model, terms)
     dynamics(case, model, terms)
     done()

@@ -69,19 +69,20 @@ class Mace(Case):
 
     elements = (6, 14)
     name = 'mace'
+    more = {}  # other settings
 
     def build(self, dtype):
         from e3nn import o3
         from mace import modules
         block = modules.interaction_classes['RealAgnosticResidualInteractionBlock']
         c = self.channels
-        return modules.ScaleShiftMACE(
+        return modules.ScaleShiftMACE(**dict(
             r_max=self.cutoff, num_bessel=8, num_polynomial_cutoff=5, max_ell=3, interaction_cls=block,
             interaction_cls_first=block, num_interactions=2, num_elements=len(self.elements),
             hidden_irreps=o3.Irreps(f'{c}x0e + {c}x1o + {c}x2e'), MLP_irreps=o3.Irreps('16x0e'),
-            atomic_energies=numpy.array([-1.0, -2.0]), avg_num_neighbors=self.average,
+            atomic_energies=-1.0 - numpy.arange(len(self.elements)), avg_num_neighbors=self.average,
             atomic_numbers=list(self.elements), correlation=3, gate=torch.nn.functional.silu, atomic_inter_scale=1.0,
-            atomic_inter_shift=0.1, radial_MLP=[64, 64, 64])
+            atomic_inter_shift=0.1, radial_MLP=[64, 64, 64]) | self.more)
 
     def inputs(self, dtype, device='cpu', positions=None):
         positions, cell, shift, edge_index = self.tensors(dtype, device, positions)

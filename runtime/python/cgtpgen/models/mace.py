@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""MACE: its convolutions by its own switch for fused ones, skip connections by element, contractions, linear layers."""
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .contraction import contraction_site
+from .fast import Fast, Left, Site, Sites, names_of, warn
+from .products import convolution_spec, is_by_species, species_site, why_not
+
+BLOCK = "mace.modules.blocks.InteractionBlock"
+MODELS = {"mace.modules.models.MACE"}
+
+
+class Convolution(Fast):
+    """e3nn's TensorProduct in an interaction block, with gather and scatter: MACE's way of calling fused ones."""
+
+    flag = "conv_fusion"
+
+    def typed(self) -> Tensor:
+        return self.output_mask
+
+    def attach(self, layers: list[Any]) -> None:
+        self.keep(layers[0].Convolution())
+
+    def forward(self, node_feats: Tensor, edge_attrs: Tensor, tp_weights: Tensor, edge_index: Tensor) -> Tensor:
+        return self.cgtp(node_feats, edge_attrs, tp_weights, edge_index)
+
+
+class Rebuilt(Fast):
+    """MACE's own conversions build a model anew from its settings: for compile_mode, enable_cueq, enable_oeq."""
+
+    def __init__(self, *arguments: Any, **settings: Any):
+        base = type(self).cgtp_bases[0]
+        self.__class__ = base
+        base.__init__(self, *arguments, **settings)
+        warn("MACE builds a new model from the settings of this one (compile_mode, enable_cueq, enable_oeq), and generated "
+             "kernels are not in that: leave the option out, or give it restore(model)")
+
+    def attach(self, layers: list[Any]) -> None:
+        pass
+
+
+def sites(model: torch.nn.Module) -> Sites:
+    found: Sites = {}
+    for path, module in model.named_modules():
+        names, inside = names_of(module), path + "." if path else ""
+        if names & MODELS:
+            found[path] = Site(path, module, Rebuilt, lambda dtype: [], what="")
+        if BLOCK in names:
+            found |= block_sites(inside, module)
+        elif "mace.modules.blocks.EquivariantProductBasisBlock" in names:
+            found |= product_sites(inside, module)
+    return found
+
+
+def block_sites(inside: str, block: Any) -> Sites:
+    found: Sites = {}
+    path, product = f"{inside}conv_tp", block.conv_tp
+    if "e3nn.o3._tensor_product._tensor_product.TensorProduct" not in names_of(product):
+        found[path] = Left(path, product, f"another package computes it ({type(product).__module__})")
+    elif "conv_fusion" in block.__dict__:
+        found[path] = Left(path, product, "another package computes it (conv_fusion)")
+    elif why := why_not(product):
+        found[path] = Left(path, product, why)
+    else:
+        found[path] = Site(path, product, Convolution, lambda dtype: [convolution_spec(product, dtype)], what="convolution")
+    skip = getattr(block, "skip_tp", None)
+    if skip is not None and hasattr(skip, "irreps_in2") and is_by_species(skip):
+        found[f"{inside}skip_tp"] = species_site(f"{inside}skip_tp", skip)
+    return found
+
+
+def product_sites(inside: str, block: Any) -> Sites:
+    path = f"{inside}symmetric_contractions"
+    old = block.symmetric_contractions
+    if "mace.modules.symmetric_contraction.SymmetricContraction" not in names_of(old):
+        return {path: Left(path, old, f"another package computes it ({type(old).__module__})")}
+    return {path: contraction_site(path, old)}

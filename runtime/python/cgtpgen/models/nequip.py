@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT
+"""NequIP: convolutions, and self connections by species; Allegro's contractions.
+
+`nequip-compile` and training take the kernels as a model modifier, `enable_cgtpgen`, which `register` adds to those that
+NequIP finds in a model; with an installed wheel NequIP calls it itself (its entry point nequip.extension).
+"""
+from __future__ import annotations
+
+import json
+from typing import Any, Optional
+
+import torch
+from torch import Tensor
+
+from .fast import Fast, Left, Site, Sites, names_of
+from .kernels import Kernels, Spec
+from .products import convolution_spec, is_by_species, species_of, species_spec, weights_by_species, why_not
+
+SCATTER = "nequip.nn._tp_scatter_base.TensorProductScatter"
+BLOCK = "nequip.nn.interaction_block.InteractionBlock"
+EMBED = "nequip.nn.embedding.node.NodeTypeEmbed"
+CONTRACTER = "allegro.nn._strided._contract.Contracter"
+
+
+class Imported(Fast):
+    """What a program of AOTInductor has to import before it is loaded."""
+
+    @property
+    def _nequip_custom_ops_libs(self) -> tuple[str, ...]:
+        return (Kernels(self.cgtp_made.folder).name,)
+
+
+class Scatter(Imported):
+    """NequIP's TensorProductScatter, with gather and scatter in the kernel."""
+
+    def typed(self) -> Tensor:
+        return self.tp.output_mask
+
+    def attach(self, layers: list[Any]) -> None:
+        self.keep(layers[0].Convolution())
+
+    def forward(self, x: Tensor, edge_attr: Tensor, edge_weight: Tensor, edge_dst: Tensor, edge_src: Tensor) -> Tensor:
+        return self.cgtp(x, edge_attr, edge_weight, (edge_src, edge_dst))
+
+
+class Interaction(Fast):
+    """NequIP's InteractionBlock, which says to its self connection which species atoms are of."""
+
+    def attach(self, layers: list[Any]) -> None:
+        pass
+
+    def forward(self, data: dict[str, Tensor]) -> dict[str, Tensor]:
+        self.sc.cgtp_types = (data["atom_types"],)
+        try:
+            return super().forward(data)
+        finally:
+            self.sc.cgtp_types = None
+
+
+class SelfConnection(Imported):
+    """NequIP's product of features and a species' embedding: a matrix for each species."""
+
+    cgtp_types: Optional[tuple[Tensor]] = None
+
+    def typed(self) -> Tensor:
+        return self.output_mask
+
+    def attach(self, layers: list[Any]) -> None:
+        self.keep(layers[0].Convolution())
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        [types], [embed] = self.cgtp_types, self.cgtp_made.options["embed"]
+        species = species_of(types if types.dim() == 1 and len(types) == x.shape[0] else types.reshape(-1)[:x.shape[0]])
+        weights = weights_by_species(self, species.present, embed.embed_module.weight)
+        return self.cgtp(x, x.new_ones(x.shape[0], 1), weights, (species.index, species.item), receivers=x.shape[0])
+
+
+class Contracter(Imported):
+    """Allegro's Contracter: rows are brought into a segment's order, and back."""
+
+    def typed(self) -> Tensor:
+        return self.w3j
+
+    def attach(self, layers: list[Any]) -> None:
+        self.cgtp_parts = [[ir.dim for _, ir in irreps] for irreps in (self.irreps_in1, self.irreps_in2, self.irreps_out)]
+        self.keep(layers[0].Convolution(internal_weights=False))
+
+    def cgtp_rows(self, x: Tensor, dims: list[int]) -> Tensor:
+        return torch.cat([part.flatten(1) for part in x.reshape(-1, self.mul, sum(dims)).split(dims, 2)], 1)
+
+    def forward(self, x1: Tensor, x2: Tensor, idxs: Tensor) -> Tensor:
+        weights = self.weights.reshape(-1, self.num_paths).T.expand(self.num_paths, self.mul).reshape(1, -1)
+        z = self.cgtp(self.cgtp_rows(x1, self.cgtp_parts[0]), self.cgtp_rows(x2, self.cgtp_parts[1]), weights, (idxs, idxs))
+        parts = z.split([self.mul * dim for dim in self.cgtp_parts[2]], 1)
+        return torch.cat([part.unflatten(1, (self.mul, -1)) for part in parts], 2)
+
+
+def contracter_spec(tp: Any, dtype: str) -> Spec:
+    found = tp.instructions or [(i, j, k) for k, (_, out) in enumerate(tp.irreps_out)
+                                for i, (_, one) in enumerate(tp.irreps_in1) for j, (_, two) in enumerate(tp.irreps_in2)
+                                if out in one * two]
+    irreps = {slot: "+".join(f"{tp.mul}x{ir}" for _, ir in of)
+              for slot, of in zip("xyz", (tp.irreps_in1, tp.irreps_in2, tp.irreps_out))}
+    return Spec("contracter", lambda name: json.dumps({
+        "cgtp": 1, "name": name, "irreps": irreps, "instructions": [[*path, "uuu"] for path in found],
+        "normalization": {"irrep": tp.irrep_normalization or "none", "path": "none"}, "precision": dtype,
+        "index": {"x": "item", "y": "receiver", "w": "shared", "z": "item"}}) + "\n")
+
+
+def sites(model: torch.nn.Module) -> Sites:
+    found: Sites = {}
+    embed = [module for module in model.modules() if EMBED in names_of(module)]
+    for path, module in model.named_modules():
+        names, inside = names_of(module), path + "." if path else ""
+        if SCATTER in names:
+            found |= scatter_sites(path, module, names)
+        elif BLOCK in names and module.sc is not None:
+            found |= connection_sites(path, inside, module, embed)
+        elif CONTRACTER in names:
+            found[path] = Site(path, module, Contracter, lambda dtype, tp=module: [contracter_spec(tp, dtype)],
+                               what="contraction") if type(module).__qualname__ == "Contracter" else \
+                Left(path, module, "another modifier computes it")
+    return found
+
+
+def scatter_sites(path: str, module: Any, names: set[str]) -> Sites:
+    if type(module).__qualname__ != "TensorProductScatter":
+        return {path: Left(path, module, "another modifier computes it"), f"{path}.tp": None}
+    if why := why_not(module.tp):
+        return {path: Left(path, module, why), f"{path}.tp": None}
+    return {path: Site(path, module, Scatter, lambda dtype: [convolution_spec(module.tp, dtype)], what="convolution"),
+            f"{path}.tp": None}
+
+
+def connection_sites(path: str, inside: str, block: Any, embed: list[Any]) -> Sites:
+    at = f"{inside}sc"
+    if not is_by_species(block.sc):
+        return {at: Left(at, block.sc, "y is not species alone")}
+    if len(embed) != 1 or embed[0].embed_module.weight.shape[1] != block.sc.irreps_in2.dim:
+        return {at: Left(at, block.sc, "node attributes are not of species alone")}
+    return {path: Site(path, block, Interaction, lambda dtype: []),
+            at: Site(at, block.sc, SelfConnection, lambda dtype: [species_spec(block.sc, dtype)],
+                     {"embed": (embed[0],)}, what="product by species")}
+
+
+def enable_cgtpgen(model: torch.nn.Module, folder: Optional[str] = None) -> torch.nn.Module:
+    """The modifier: kernels for NequIP's and Allegro's products."""
+    from . import accelerate
+    return accelerate(model, folder, strict=True)
+
+
+def register() -> None:
+    """Adds the modifier `enable_cgtpgen` to those that NequIP finds, also in packaged models, which have code of their own."""
+    from nequip.model import modify_utils
+    from nequip.nn.model_modifier_utils import model_modifier
+
+    if hasattr(modify_utils.get_all_modifiers, "cgtpgen"):
+        return
+    own = modify_utils.get_all_modifiers
+
+    class Modifier:
+        @model_modifier(persistent=False, supported_compile_modes=["aotinductor"])
+        @classmethod
+        def enable_cgtpgen(cls, model: torch.nn.Module, folder: Optional[str] = None) -> torch.nn.Module:
+            return enable_cgtpgen(model, folder)
+
+    def get_all_modifiers(module: torch.nn.Module, _all_modifiers: Any = None) -> Any:
+        found = own(module, _all_modifiers)
+        if any({SCATTER, CONTRACTER} & names_of(part) for part in module.modules()):
+            found["enable_cgtpgen"] = Modifier.enable_cgtpgen
+        return found
+
+    get_all_modifiers.cgtpgen = True  # type: ignore[attr-defined]
+    modify_utils.get_all_modifiers = get_all_modifiers

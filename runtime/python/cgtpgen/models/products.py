@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: MIT
+"""e3nn's own modules: tensor products, in a batch or on a graph, products by species, and linear layers."""
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+from typing import Any, Optional
+
+import torch
+from torch import Tensor
+from torch.utils import weak
+
+from .. import runtime
+from .fast import Again, Fast, Left, Site, name_of, warn
+from .kernels import Spec
+
+TENSOR_PRODUCT = "e3nn.o3._tensor_product._tensor_product.TensorProduct"
+LINEAR = "e3nn.o3._linear.Linear"
+FEW = 4  # species
+
+
+def _reader() -> Any:
+    """cgtp_e3nn.py, which lies beside the runtime."""
+    spec = importlib.util.spec_from_file_location("cgtp_e3nn", f"{runtime()}/cgtp_e3nn.py")
+    module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+    spec.loader.exec_module(module)  # type: ignore[union-attr]
+    return module
+
+
+_e3nn = _reader()
+
+
+def product_spec(product: Any, kind: str, dtype: str, **keys: Any) -> Spec:
+    return Spec(kind, lambda name: _e3nn.spec_of(product, name, precision=dtype, **keys))
+
+
+def convolution_spec(product: Any, dtype: str) -> Spec:
+    return product_spec(product, "convolution", dtype, index=_e3nn.CONVOLUTION, reduction="atomic")
+
+
+def overrides(module: Any, known: str) -> bool:
+    """Has somebody given its class, or itself, another forward than that of the class that is known?"""
+    own = next(kind for kind in type(module).__mro__ if name_of(kind) == known)
+    return type(module).forward is not own.forward or "forward" in module.__dict__
+
+
+def why_not(product: Any) -> Optional[str]:
+    """Why a tensor product has no kernels."""
+    if overrides(product, TENSOR_PRODUCT):
+        return "its forward is not e3nn's"
+    if max(ir.l for irreps in (product.irreps_in1, product.irreps_in2, product.irreps_out) for _, ir in irreps) > 11:
+        return "cgtpgen knows irreps to l = 11"
+    return None
+
+
+# ---- a tensor product in a batch ----
+
+class Product(Fast):
+    """e3nn's TensorProduct, computed by generated kernels."""
+
+    def typed(self) -> Tensor:
+        return self.output_mask
+
+    def attach(self, layers: list[Any]) -> None:
+        self.keep(layers[0].TensorProduct(internal_weights=False, shared_weights=self.shared_weights))
+
+    def forward(self, x: Tensor, y: Tensor, weight: Optional[Tensor] = None) -> Tensor:
+        if weight is None:
+            weight = self.weight
+        if torch.jit.is_scripting():
+            return self._compiled_main_left_right(x, y, weight)
+        else:
+            return self.cgtp(x, y, weight)
+
+
+def product_site(path: str, product: Any) -> Site | Left | None:
+    if not any(i.path_weight for i in product.instructions):
+        return None  # nothing to compute
+    why = why_not(product)
+    if why is None and isinstance(product.weight, torch.nn.Parameter) != bool(product.internal_weights and
+                                                                              product.weight_numel):
+        why = "its weights are not where e3nn has them"
+    if why:
+        return Left(path, product, why)
+    return Site(path, product, Product, lambda dtype: [product_spec(product, "product", dtype)], what="product")
+
+
+# ---- products by species ----
+
+class Species:
+    """Of rows of one-hot species, or of numbers of species: which there are, which of these each row is of."""
+
+    def __init__(self, given: Tensor):
+        species = given.argmax(1) if given.dim() > 1 else given
+        self.item = torch.arange(given.shape[0], device=given.device)
+        self.present: Optional[Tensor] = None  # all
+        self.one_hot, self.version = True, given._version if not given.is_inference() else 0
+        if is_traced(given):
+            self.ones, self.index = given.gather(1, species[:, None]) if given.dim() > 1 else None, species
+            return
+        self.present, self.index = torch.unique(species, return_inverse=True)
+        if given.dim() > 1:
+            self.one_hot = not given.requires_grad and bool((given.count_nonzero(1) <= 1).all())
+            self.ones = given.detach().gather(1, species[:, None])
+
+
+def is_traced(given: Tensor) -> bool:
+    """Is a program made, for other rows, or may nothing be remembered of these?"""
+    return torch.compiler.is_compiling() or torch.jit.is_tracing() or given.is_inference() or type(given) is not Tensor
+
+
+_species: weak.WeakIdKeyDictionary = weak.WeakIdKeyDictionary()
+
+
+def species_of(given: Tensor) -> Species:
+    """Looked at once for all layers: a tensor that something writes to by other ways than PyTorch's is compared with what
+    was found, which is little beside the rows of weights that it saves."""
+    if is_traced(given):
+        return Species(given)
+    known = _species.get(given)
+    if known is None or known[0].version != given._version or not torch.equal(known[1], given):
+        known = _species[given] = Species(given), given.detach().clone()
+    return known[0]
+
+
+def is_by_species(product: Any) -> bool:
+    """Is y a row of scalars, and each path a matrix of weights for each of them?"""
+    return (all(ir.l == 0 and ir.p == 1 for _, ir in product.irreps_in2) and len(product.irreps_in2) == 1 and
+            all(i.connection_mode == "uvw" and i.has_weight for i in product.instructions) and
+            bool(product.internal_weights) and len(product.instructions) > 0)
+
+
+def species_spec(product: Any, dtype: str) -> Spec:
+    """A linear layer whose weights are those of an item's species, y one number of each item."""
+    def text(name: str) -> str:
+        lines = [f"{key}: {json.dumps(value)}" for key, value in {
+            "cgtp": 1, "name": name, "irreps": {"x": str(product.irreps_in1), "y": "0e", "z": str(product.irreps_out)},
+            "normalization": {"irrep": "none", "path": "none"}, "precision": dtype,
+            "index": {"x": "item", "y": "item", "w": "sender", "z": "item"}, "edges": "any"}.items()]
+        lines += ["instructions:", *(f'  - [{i.i_in1}, 0, {i.i_out}, "uvw", true, {_e3nn._square(float(i.path_weight))}]'
+                                     for i in product.instructions)]
+        return "\n".join(lines) + "\n"
+    return Spec("species", text)
+
+
+def weights_by_species(product: Any, present: Optional[Tensor], embedding: Optional[Tensor] = None) -> Tensor:
+    """[species, weights]: of a product's paths, for species that are present; for rows of an embedding of species instead
+    of one-hot ones."""
+    found, at, weight = [], 0, product.weight
+    if embedding is not None and present is not None:
+        embedding = embedding.index_select(0, present)
+    for i in product.instructions:
+        size = math.prod(i.path_shape)
+        path = weight[at:at + size].view(i.path_shape)  # [u, v, w]
+        if embedding is None and present is not None:
+            path = path.index_select(1, present)
+        path = path.transpose(0, 1).flatten(1)
+        found.append(path if embedding is None else embedding @ path)
+        at += size
+    return torch.cat(found, 1)
+
+
+class BySpecies(Fast):
+    """e3nn's FullyConnectedTensorProduct of features and one-hot species: a matrix for each species."""
+
+    def typed(self) -> Tensor:
+        return self.output_mask
+
+    def attach(self, layers: list[Any]) -> None:
+        self.keep(layers[0].Convolution())
+
+    def forward(self, x: Tensor, y: Tensor, weight: Optional[Tensor] = None) -> Tensor:
+        if torch.jit.is_scripting():
+            return self._compiled_main_left_right(x, y, self.weight if weight is None else weight)
+        else:
+            species = species_of(y)
+            if species.one_hot and weight is None:
+                return self.cgtp(x, species.ones, weights_by_species(self, species.present), (species.index, species.item),
+                                 receivers=x.shape[0])
+            if not species.one_hot:
+                warn("rows of species are not one-hot: such products stay e3nn's, which is slow")
+            return super().forward(x, y, weight)
+
+
+def species_site(path: str, product: Any) -> Site | Left | None:
+    if is_by_species(product) and product.irreps_in2.dim <= FEW:
+        return None  # e3nn's, one product of matrices, is as fast
+    why = why_not(product)
+    if why is None and not is_by_species(product):
+        why = "y is not species alone"
+    if why:
+        return Left(path, product, why)
+    return Site(path, product, BySpecies, lambda dtype: [species_spec(product, dtype)], what="product by species")
+
+
+# ---- linear layers ----
+
+class Linear(Fast):
+    """e3nn's Linear, with neighbouring segments of one irrep as one: a product of matrices for each irrep."""
+
+    def typed(self) -> Tensor:
+        return self.output_mask
+
+    def attach(self, layers: list[Any]) -> None:
+        joined = self.irreps_in.simplify()
+        self.cgtp_dims = [segment.dim for segment in joined]
+        self.cgtp_from = [one.mul for one in joined]
+        self.cgtp_to = [two.mul for two in self.irreps_out]
+        self.cgtp_scales = [{i.path_weight for i in self.instructions if i.i_out == out}.pop()
+                            for out in range(len(self.irreps_out))]
+
+    def cgtp_product(self, x: Tensor, weight: Tensor) -> Tensor:
+        parts = x.split(self.cgtp_dims, 1)
+        weights = weight.split([u * w for u, w in zip(self.cgtp_from, self.cgtp_to)])
+        made = []
+        for n, u in enumerate(self.cgtp_from):
+            w = weights[n].view(u, self.cgtp_to[n]) * self.cgtp_scales[n]
+            if self.cgtp_dims[n] == u:
+                made.append(parts[n] @ w)
+            else:
+                z = parts[n].unflatten(1, (u, -1)).mT.reshape(-1, u) @ w
+                made.append(z.unflatten(0, (x.shape[0], -1)).mT.flatten(1))
+        return torch.cat(made, 1)
+
+    def forward(self, features: Tensor, weight: Optional[Tensor] = None, bias: Optional[Tensor] = None) -> Tensor:
+        if torch.jit.is_scripting():
+            return self._compiled_main(features, self.weight if weight is None else weight,
+                                       self.bias if bias is None else bias)
+        else:
+            own = self.weight if weight is None else weight
+            x = features.reshape(-1, features.shape[-1])
+            if own.requires_grad and not torch.compiler.is_compiling():
+                z = Again.apply(self.cgtp_product, x, own)  # keeps rows, and no copy of them
+            else:
+                z = self.cgtp_product(x, own)
+            return z.reshape(features.shape[:-1] + z.shape[-1:])
+
+
+def linear_site(path: str, linear: Any) -> Site | Left:
+    joined = linear.irreps_in.simplify()
+    why = None
+    if overrides(linear, LINEAR):
+        why = "its forward is not e3nn's"
+    elif linear.bias_numel or not linear.shared_weights or not linear.weight_numel:
+        why = "it has biases, or weights that are not its own"
+    elif [ir for _, ir in joined] != [ir for _, ir in linear.irreps_out]:
+        why = "irreps of its output are others, or in another order"
+    elif len({(i.i_out, i.path_weight) for i in linear.instructions}) != len(linear.irreps_out) or \
+            len(linear.instructions) != len(linear.irreps_in):
+        why = "not every segment goes to its irrep"
+    elif len(joined) == 1:
+        why = "one irrep: e3nn's is one product of matrices, too"
+    if why:
+        return Left(path, linear, why)
+    return Site(path, linear, Linear, lambda dtype: [], what="linear layer")

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""SevenNet: its convolutions, serial and parallel, and self connections by species."""
+from __future__ import annotations
+
+from typing import Any, Dict
+
+import torch
+from torch import Tensor
+
+from .fast import Fast, Left, Site, Sites, names_of
+from .products import convolution_spec, is_by_species, species_site, why_not
+
+CONVOLUTION = "sevenn.nn.convolution.IrrepsConvolution"
+OTHERS = {"sevenn.nn.convolution.IrrepsScatterGatterFusedConvolution"}
+
+
+class Convolution(Fast):
+    """SevenNet's IrrepsConvolution, with gather and scatter in the kernel."""
+
+    def typed(self) -> Tensor:
+        return self.convolution.output_mask
+
+    def attach(self, layers: list[Any]) -> None:
+        self.keep(layers[0].Convolution(sender_row=1))
+
+    def forward(self, data: Dict[str, Tensor]) -> Dict[str, Tensor]:
+        weight = self.weight_nn(data[self.key_weight_input])
+        x = data[self.key_x]
+        if self.is_parallel:
+            x = torch.cat([x, data["x_ghost"]])
+        x = self.cgtp(x, data[self.key_filter], weight, data[self.key_edge_idx])
+        x = x.div(self.denominator)
+        if self.is_parallel:
+            x = torch.tensor_split(x, data["nlocal"])[0]
+        data[self.key_x] = x
+        return data
+
+
+def sites(model: torch.nn.Module) -> Sites:
+    found: Sites = {}
+    for path, module in model.named_modules():
+        names, inside = names_of(module), path + "." if path else ""
+        if CONVOLUTION in names:
+            found |= convolution_sites(path, module)
+        elif names & OTHERS:
+            found[path] = Left(path, module, "another package computes it: build the model without enable_flash, enable_oeq")
+        elif "sevenn.nn.self_connection.SelfConnectionIntro" in names and is_by_species(module.fc_tensor_product):
+            found[f"{inside}fc_tensor_product"] = species_site(f"{inside}fc_tensor_product", module.fc_tensor_product)
+    return found
+
+
+def convolution_sites(path: str, block: Any) -> Sites:
+    if "e3nn.o3._tensor_product._tensor_product.TensorProduct" not in names_of(block.convolution):
+        return {path: Left(path, block, "another package computes it: build the model without enable_cueq")}
+    if why := why_not(block.convolution):
+        return {path: Left(path, block, why)}
+    inside = f"{path}.convolution"  # which the block calls no more
+    return {path: Site(path, block, Convolution, lambda dtype: [convolution_spec(block.convolution, dtype)], what="convolution"),
+            inside: None}
+
+
+def register() -> None:
+    """Makes whatever sevenn builds from a checkpoint or for a deployment, serial or parallel, take kernels."""
+    import sevenn.model_build
+    import sevenn.scripts.deploy
+
+    own = sevenn.model_build.build_E3_equivariant_model
+    if hasattr(own, "cgtpgen"):
+        return
+
+    def built(*arguments: Any, **more: Any) -> Any:
+        from . import accelerate
+        made = own(*arguments, **more)
+        for model in made if isinstance(made, list) else [made]:
+            accelerate(model)
+        return made
+
+    built.cgtpgen = True  # type: ignore[attr-defined]
+    for module in sevenn.model_build, sevenn.scripts.deploy:
+        module.build_E3_equivariant_model = built

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""MACE's calculator with kernels: committees, both types, a Hessian, ML-IAP's wrapper, and its conversions, which lose kernels
+and say so.
+
+    tests/models/calculators.py FOLDER
+"""
+import os
+import sys
+import warnings
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, f'{HERE}/..', f'{HERE}/../../runtime/python']
+import packages  # noqa: E402
+import torch  # noqa: E402
+from cgtpgen.models import accelerate, report, restore  # noqa: E402
+from mace.calculators import MACECalculator  # noqa: E402
+from tap import done, ok  # noqa: E402
+
+FOLDER = f'{sys.argv[1]}/mace_kernels'  # check.py's
+atoms = packages.crystal()
+case = packages.CASES['mace'](atoms, 4)
+
+
+def calculator(**more):
+    return MACECalculator(models=[case.like(torch.float32)], device='cpu', **more)
+
+
+def distance(a, b):
+    return abs(a - b).max() / abs(b).max()
+
+
+def results(calc):
+    made = atoms.copy()
+    made.calc = calc
+    return made.get_forces(), made.get_stress()
+
+
+for dtype, bound in ('float32', 1e-5), ('float64', 1e-12):
+    plain, fast = calculator(default_dtype=dtype), accelerate(calculator(default_dtype=dtype), FOLDER, quiet=True)
+    worst = max(distance(a, b) for a, b in zip(results(fast), results(plain)))
+    ok(worst < bound, f'a calculator of {dtype}', worst)
+ok(distance(fast.get_hessian(atoms).reshape(-1), plain.get_hessian(atoms).reshape(-1)) < 1e-11, 'its Hessian')
+late = MACECalculator(models=[accelerate(case.like(torch.float32), FOLDER, quiet=True)], device='cpu', default_dtype='float64')
+worst = max(distance(a, b) for a, b in zip(results(late), results(plain)))
+ok(worst < 1e-12, 'an accelerated float32 model in a calculator of float64', worst)
+ok(any(row[0].endswith('conv_tp') for row in report(late).rows), 'which computes by kernels')
+committee = accelerate(MACECalculator(models=[case.like(torch.float64), case.fresh(torch.float64)], device='cpu'), FOLDER, quiet=True)
+ok(all(any(hasattr(type(m), 'cgtp_bases') for m in model.modules()) for model in committee.models), 'all models of a committee')
+restore(committee)
+ok(not any(hasattr(type(m), 'cgtp_bases') for model in committee.models for m in model.modules()), 'and back')
+
+from mace.tools.scripts_utils import extract_model  # noqa: E402
+torch.set_default_dtype(torch.float64)
+model = accelerate(case.like(torch.float64), FOLDER, quiet=True)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter('always')
+    rebuilt = extract_model(model)
+ok(any('generated kernels are not in that' in str(w.message) for w in said), 'what MACE builds anew says that it has no kernels',
+   *(str(w.message) for w in said))
+ok(not any(hasattr(type(m), 'cgtp_bases') for m in rebuilt.modules()), 'and is MACE\'s own')
+inputs = case.inputs(torch.float64)
+ok(distance(case.call(rebuilt, inputs)[1].numpy(), case.call(model, inputs)[1].numpy()) < 1e-12, 'with the same parameters')
+done()

@@ -1,0 +1,227 @@
+#!/usr/bin/env python3
+"""What cgtpgen.models does around a model, here one of e3nn's modules alone: the table, other types, optimisers, compiled
+models, scripts, the command, and what is said when something is wrong.
+
+    tests/models/interface.py FOLDER
+"""
+import contextlib
+import copy
+import io
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.abspath(f'{HERE}/../..')
+sys.path[:0] = [HERE, f'{HERE}/..', f'{ROOT}/runtime/python']
+warnings.simplefilter('ignore')
+import torch  # noqa: E402
+from cgtpgen import models  # noqa: E402
+from cgtpgen.models import BuildError, accelerate, build, report, restore, specs  # noqa: E402
+from cgtpgen.models.kernels import Kernels  # noqa: E402
+from e3nn import o3  # noqa: E402
+from tap import done, equal, ok  # noqa: E402
+
+FOLDER = os.path.abspath(f'{sys.argv[1]}/interface_kernels')
+
+
+class Own(o3.TensorProduct):
+    """Somebody's own, with another forward."""
+
+    def forward(self, x, y, weight=None):
+        return 2 * super().forward(x, y, weight)
+
+
+class Foreign(torch.nn.Module):
+    """A model of nobody's package."""
+
+    def __init__(self, own=False):
+        super().__init__()
+        self.first = o3.FullyConnectedTensorProduct('8x0e + 4x1o', '1x0e + 1x1o', '8x0e + 4x1o + 2x2e')
+        self.linear = o3.Linear('8x0e + 4x1o + 4x1o', '4x0e + 3x1o')
+        self.second = o3.TensorProduct('8x0e + 4x1o', '1x0e + 1x1o', '8x0e + 4x1o + 4x1o', [
+            (0, 0, 0, 'uvu', True), (0, 1, 1, 'uvw', True), (1, 0, 2, 'uvu', True)], shared_weights=False)
+        if own:
+            self.own = Own('8x0e', '1x0e', '8x0e', [(0, 0, 0, 'uvu', True)])
+
+    def forward(self, x, y, w):
+        z = self.first(x, y)
+        return self.linear(self.second(z[:, :20], y, w))
+
+
+def inputs(model, dtype=torch.float64, rows=7):
+    torch.manual_seed(3)
+    return [torch.randn(rows, n, dtype=dtype, requires_grad=True) for n in (20, 4, model.second.weight_numel)]
+
+
+def fresh(dtype=torch.float64, **more):
+    torch.manual_seed(2)
+    torch.set_default_dtype(dtype)
+    return Foreign(**more)
+
+
+def near(a, b, bound=1e-13):
+    return ((a - b).abs().max() / b.abs().max()).item() < bound
+
+
+def error_of(call):
+    try:
+        call()
+    except Exception as error:
+        return f'{type(error).__name__}: {error}'
+    return 'nothing'
+
+
+def numbers():
+    plain, model = fresh(), fresh()
+    given = inputs(plain)
+    log = io.StringIO()
+    with contextlib.redirect_stderr(log):
+        accelerate(model, FOLDER, step=lambda: model(*given))
+    ok(near(model(*given), plain(*given)), 'a model of e3nn\'s modules computes the same')
+    ok('times as fast; numbers differ by' in log.getvalue() and 'built in' in log.getvalue(), 'what was done is printed', log.getvalue())
+    equal([row[:2] for row in report(model).rows], [('first', 'FullyConnectedTensorProduct'), ('linear', 'Linear'),
+                                                    ('second', 'TensorProduct')], 'the table has three rows')
+    ok(isinstance(model.first, o3.FullyConnectedTensorProduct), 'a module is still of its class')
+    grads = [torch.autograd.grad(m(*given).square().sum(), [*given, *m.parameters()], create_graph=True) for m in (model, plain)]
+    ok(all(near(a, b) for a, b in zip(*grads)), 'gradients too')
+    twice = [torch.autograd.grad(sum(g.square().sum() for g in of), list(m.parameters())) for of, m in zip(grads, (model, plain))]
+    ok(all(near(a, b, 1e-12) for a, b in zip(*twice)), 'and second ones')
+    before = sorted(os.listdir(f'{FOLDER}/specs'))
+    accelerate(fresh(), FOLDER, quiet=True)
+    equal(sorted(os.listdir(f'{FOLDER}/specs')), before, 'an equal model adds nothing to the folder')
+    ok(str(report(accelerate(model, FOLDER, quiet=True))) == str(report(model)), 'accelerating twice is accelerating once')
+
+
+def types():
+    plain, model = fresh(torch.float32), accelerate(fresh(torch.float32), FOLDER, quiet=True)
+    single = model(*inputs(plain, torch.float32))
+    ok(single.dtype == torch.float32 and near(single, plain(*inputs(plain, torch.float32)), 1e-5), 'float32 has kernels of its own')
+    model.double(), plain.double()
+    ok(near(model(*inputs(plain)), plain(*inputs(plain))), 'model.double() takes those of float64')
+    model.float()
+    ok(torch.equal(model(*inputs(plain, torch.float32)), single), 'and back')
+    text = error_of(model.half)
+    ok(text.startswith('BuildError: ') and 'has kernels for float32 and float64, not for float16: accelerate(.., dtypes=' in text,
+       'another type is an error that says what to do', text)
+
+
+def training():
+    def steps(model, after=None):
+        optimiser = torch.optim.Adam(model.parameters(), 0.01)
+        for number in range(6):
+            if number == 3 and after:
+                after(model)
+            optimiser.zero_grad()
+            model(*inputs(model)).square().mean().backward()
+            optimiser.step()
+        return model(*inputs(model))
+    wanted = steps(fresh())
+    ok(near(steps(accelerate(fresh(), FOLDER, quiet=True)), wanted, 1e-11), 'an optimiser takes the same steps')
+    ok(near(steps(fresh(), lambda m: accelerate(m, FOLDER, quiet=True)), wanted, 1e-11), 'also where kernels come in between')
+    ok(near(steps(accelerate(fresh(), FOLDER, quiet=True), restore), wanted, 1e-11), 'and where they go')
+
+
+def programs():
+    model = accelerate(fresh(), FOLDER, quiet=True)
+    given = inputs(model)
+    ok(near(torch.compile(model, fullgraph=True)(*given), model(*given)), 'torch.compile')
+    made = copy.deepcopy(model)
+    ok(torch.equal(made(*given), model(*given)) and made.first.weight is not model.first.weight, 'deepcopy')
+
+
+def errors():
+    text = error_of(lambda: accelerate(fresh(own=True), FOLDER, strict=True, quiet=True))
+    equal(text, "BuildError: stays slow: own: its forward is not e3nn's", 'strict: what stays slow is an error')
+    rows = report(accelerate(fresh(own=True), FOLDER, quiet=True)).rows
+    ok(('own', 'Own', "left: its forward is not e3nn's") in rows, 'and without it a row of the table', *rows)
+    text = error_of(lambda: accelerate(torch.nn.Linear(2, 2), FOLDER, quiet=True))
+    ok(text == 'BuildError: Linear has nothing to replace: no products of e3nn, MACE, NequIP, Allegro or SevenNet are in it',
+       'a model without products', text)
+    text = error_of(lambda: accelerate(3))
+    ok(text == 'TypeError: int is neither a module of PyTorch nor a calculator that has some', 'what is no model', text)
+    for variables, devices, wanted in (
+            ({'CC': 'no-such-cc'}, ['cpu'], 'there is no compiler no-such-cc: install one (on Debian apt-get install build-essential), '
+             'or name it by CC'),
+            ({'NVCC': 'no-such-nvcc'}, ['cpu', 'cuda'], "there is no no-such-nvcc, which compiles for GPUs: install CUDA 13's, name "
+             "it by NVCC, or ask for devices=('cpu',)"),
+            ({'CGTPGEN': '/nowhere'}, ['cpu'], 'cgtpgen is not found at /nowhere: build it (make), install it, or set CGTPGEN to the '
+             'program'),
+            ({'CFLAGS': '--no-such-flag'}, ['cpu'], 'compiling failed: ')):
+        with changed(variables):
+            model = fresh()
+            text = error_of(lambda: accelerate(model, f'{FOLDER}_none', devices=devices, quiet=True))
+            ok(wanted in text and '\n' not in text, f'{variables} is said in one line', text)
+            ok(not any(hasattr(type(m), 'cgtp_bases') for m in model.modules()), 'and the model is as it was')
+        shutil.rmtree(f'{FOLDER}_none', ignore_errors=True)
+    kernels = Kernels(FOLDER)
+    there = kernels.built()
+    name = next(iter(there))
+    there[name]['devices']['cpu']['machine'] = 'another'
+    elsewhere = copy.copy(kernels)
+    elsewhere.built = lambda: there
+    text = error_of(lambda: elsewhere.load([name]))
+    ok('was built for another processor: build it here again, or anywhere with CFLAGS=-O3' in text, 'another processor', text)
+    there[name]['devices'] = {'cuda': {'architectures': ['80']}}
+    text = error_of(lambda: elsewhere.check_device([name], torch.device('cpu')))
+    ok("is built for cuda alone: accelerate(.., devices=('cpu', 'cuda')) builds it for both" in text, 'another device', text)
+    text = error_of(lambda: Kernels(f'{FOLDER}_other').load(['none']))
+    ok('build it (python3 -m cgtpgen.models build), or set CGTP_KERNELS to the folder that has it' in text, 'kernels that are not there', text)
+
+
+@contextlib.contextmanager
+def changed(variables):
+    old = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in old.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def command():
+    model = fresh()
+    path = f'{FOLDER}.pt'
+    torch.save(torch.nn.Sequential(model.first, model.linear), path)
+    own = f'{FOLDER}_command'
+    shutil.rmtree(own, ignore_errors=True)
+
+    def run(*words):
+        return subprocess.run([sys.executable, '-W', 'ignore', '-m', 'cgtpgen.models', *words, '--folder', own, '--dtypes',
+                               'float64'], env=os.environ | {'PYTHONPATH': f'{ROOT}/runtime/python'}, text=True, capture_output=True)
+    made = run('specs', path)
+    ok(made.returncode == 0 and len(made.stdout.split()) == 1 and made.stdout.startswith('product_'), 'specs writes them', made)
+    missing = run('check', path)
+    ok(missing.returncode == 1 and '0: product: not built: product_' in missing.stdout, 'check says what is not built', missing)
+    built = run('build', path, '-o', f'{path}.fast')
+    ok(built.returncode == 0 and os.path.exists(f'{path}.fast'), 'build builds', built)
+    ok(run('check', path).returncode == 0, 'and check agrees')
+    script = 'import sys, torch; m = torch.load(sys.argv[1], weights_only=False); print(hasattr(type(m[0]), "cgtp_bases"))'
+    used = subprocess.run([sys.executable, '-W', 'ignore', '-c', script, f'{path}.fast'],
+                          env=os.environ | {'PYTHONPATH': f'{ROOT}/runtime/python', 'CGTPGEN': '/nowhere'}, text=True, capture_output=True)
+    ok(used.stdout == 'True\n', 'another process reads the model, without a generator', used)
+    imported = subprocess.run([sys.executable, '-c', f'import interface_kernels_command, torch; print(len([n for n in torch._C._dispatch_get_all_op_names()'
+                               f' if n.startswith("cgtp::product_")]))'], env=os.environ | {'PYTHONPATH': f'{own}/site'}, text=True,
+                              capture_output=True)
+    ok(imported.returncode == 0 and int(imported.stdout) > 0, 'to import the package registers its operators', imported)
+    os.rename(own, f'{own}_moved')
+    lost = subprocess.run([sys.executable, '-W', 'ignore', '-c', script, f'{path}.fast'],
+                          env=os.environ | {'PYTHONPATH': f'{ROOT}/runtime/python'}, text=True, capture_output=True)
+    ok('set CGTP_KERNELS to the folder that has it' in lost.stderr, 'kernels that have moved away', lost.stderr[-500:])
+    found = subprocess.run([sys.executable, '-W', 'ignore', '-c', script, f'{path}.fast'], text=True, capture_output=True,
+                           env=os.environ | {'PYTHONPATH': f'{ROOT}/runtime/python', 'CGTP_KERNELS': f'{own}_moved'})
+    ok(found.stdout == 'True\n', 'are found by CGTP_KERNELS', found.stderr[-800:])
+    shutil.rmtree(f'{own}_moved')
+    equal(len(specs(fresh(), f'{FOLDER}_specs')), 4, 'specs() of both types')
+    shutil.rmtree(f'{FOLDER}_specs')
+    ok(error_of(lambda: build(f'{FOLDER}_specs', quiet=True)).startswith('BuildError: '), 'build() of nothing')
+    ok(models.build(FOLDER, quiet=True).endswith('site/interface_kernels'), 'build() of what there is')
+
+
+for part in numbers, types, training, programs, errors, command:
+    part()
+done()

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""A force step on one thread of the CPU: by e3nn, with convolutions by kernels (MACE: and contractions), and with everything
+that cgtpgen.models replaces. CPU time, of steps by turns, so that a machine that others use too is fair to all.
+
+    taskset -c 0 tests/models/paired.py FOLDER mace|nequip|sevennet [ROUNDS]
+"""
+import os
+import sys
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, f'{HERE}/..', f'{HERE}/../../runtime/python']
+import packages  # noqa: E402
+import torch  # noqa: E402
+from cgtpgen.models import accelerate  # noqa: E402
+
+FOLDER, NAME = sys.argv[1:3]
+ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 15
+SIZES = {'mace': ((2, 2, 1), 128, 4.7), 'nequip': ((2, 2, 1), 64, 4.3), 'sevennet': ((2, 2, 2), 128, 4.7)}
+BEFORE = {'mace': lambda path: not path.endswith('skip_tp'), 'nequip': lambda path: path.endswith('tp_scatter'),
+          'sevennet': lambda path: path.endswith('_convolution')}  # of which models were made before cgtpgen.models
+
+torch.set_num_threads(1)
+repeats, channels, cutoff = SIZES[NAME]
+made = packages.CASES[NAME]
+made.layers = 4
+case = made(packages.crystal(repeats), channels, cutoff)
+variants = {'e3nn': case.like(torch.float32)}
+for name, only in ('before', BEFORE[NAME]), ('now', None):
+    variants[name] = accelerate(case.like(torch.float32), f'{FOLDER}/paired_kernels', dtypes=['float32'], only=only, quiet=True)
+for model in variants.values():
+    model.requires_grad_(False)
+inputs = case.inputs(torch.float32)
+times = {name: [] for name in variants}
+for number in range(ROUNDS + 2):
+    for name, model in variants.items():
+        if name == 'e3nn' and number > 5:
+            continue
+        start = time.process_time()
+        case.call(model, inputs, stress=NAME != 'mace')
+        times[name].append(time.process_time() - start)
+medians = {name: sorted(of[2:])[len(of[2:]) // 2] * 1e3 for name, of in times.items()}
+ratio = sorted(a / b for a, b in zip(times['now'][2:], times['before'][2:]))
+print(f'{NAME}, {len(case.atoms)} atoms, {len(case.receiver)} edges: ' + ', '.join(f'{n} {ms:.1f} ms' for n, ms in medians.items()) +
+      f'; now/before {ratio[len(ratio) // 2]:.3f} (quartiles {ratio[len(ratio) // 4]:.3f}, {ratio[3 * len(ratio) // 4]:.3f})')
+if os.environ.get('PROFILE'):
+    from torch.profiler import ProfilerActivity, profile
+    with profile(activities=[ProfilerActivity.CPU]) as found:
+        for _ in range(3):
+            case.call(variants['now'], inputs, stress=NAME != 'mace')
+    for event in sorted(found.key_averages(), key=lambda event: -event.self_cpu_time_total)[:22]:
+        print(f'{event.self_cpu_time_total / 3e3:8.2f} ms {event.count // 3:5d} {event.key[:60]}')
