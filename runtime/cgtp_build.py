@@ -33,6 +33,7 @@ from typing import NamedTuple
 
 RUNTIME = os.path.dirname(os.path.abspath(__file__))
 KERNEL = {"cpu": ", portable C.", "cuda": ", CUDA."}  # how first lines of kernels' files end
+DEVICE_RUNTIME = {"cpu": [], "cuda": [f"{RUNTIME}/cgtp_graph.cu", f"{RUNTIME}/cgtp_guard.cu"]}
 
 
 class Framework(NamedTuple):
@@ -51,7 +52,7 @@ class Framework(NamedTuple):
 FRAMEWORKS = {
     "torch": Framework("PyTorch", "torch", "CGTP_TORCH", "_torch.cpp", ".py", "lib{name}_{device}.so", (),
                        {"cpu": ("-ltorch_cpu",), "cuda": ("-ltorch_cpu", "-ltorch_cuda")},
-                       ("cgtp_product.py", "cgtp_torch.py", "cgtp_torch_ops.py"), "torch>=2.10"),
+                       ("cgtp_product.py", "cgtp_torch.py", "cgtp_torch_graph.py", "cgtp_torch_ops.py", "cgtp_wigner.py"), "torch>=2.10"),
     "jax": Framework("JAX", "jaxlib", "CGTP_JAX", "_jax.cpp", "_jax.py", "lib{name}_{device}_jax.so",
                      ("-fpermissive",),  # for which XLA's headers ask GCC
                      {"cpu": (), "cuda": ()},
@@ -159,7 +160,7 @@ class Builder:
         """Begins to compile a product's sources for a device; defined: the library of another one defines PyTorch's
         operators."""
         jobs = [(path, self.compiler(path, device)) for path in
-                (*kernels(folder, name, device), f"{folder}/{name}.c", f"{RUNTIME}/cgtp.c")]
+                (*kernels(folder, name, device), f"{folder}/{name}.c", f"{RUNTIME}/cgtp.c", *DEVICE_RUNTIME[device])]
         macros = ["-DCGTP_TORCH_NO_DEF"] if defined and framework is FRAMEWORKS["torch"] else []
         jobs.append((f"{folder}/{name}{framework.source}",
                      [*self.cxx, *framework.flags, "-isystem", f"{package_folder(framework)}/include", *macros]))

@@ -66,6 +66,8 @@ def main():
         check('golden', 'c', 'gradients', 'closure')
         check('transforms', 'opcheck', 'graphs', 'modules', 'slices', 'e3nn', 'errors')
         check('compiled', 'exported')
+        for parts in ('writers', 'forged', 'states'), ('fx', 'programs'):
+            WHEEL.check('tests/torch/lists.py', *parts)
         program()
         example()
     done()

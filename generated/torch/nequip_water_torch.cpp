@@ -10,20 +10,24 @@
  */
 #define USE_CUDA /* PyTorch then declares streams and guards */
 #include "nequip_water.h"
-#include "cgtp_torch.h"
+#include "cgtp_torch_graph.h"
 
 /* CGTP_TORCH_NO_DEF: the library of another backend, loaded before, defines them. */
 #ifndef CGTP_TORCH_NO_DEF
 STABLE_TORCH_LIBRARY_FRAGMENT(cgtp, library)
 {
     library.def("nequip_water_forward(Tensor x_, Tensor y_, Tensor w_, Tensor sender, Tensor receiver, "
-                "Tensor receiver_row, Tensor by_sender, Tensor sender_row) -> Tensor");
+                "Tensor receiver_row, Tensor by_sender, Tensor sender_row, Tensor? fault=None) -> Tensor");
     library.def("nequip_water_backward(Tensor x_, Tensor y_, Tensor w_, Tensor gz_, Tensor sender, "
-                "Tensor receiver, Tensor receiver_row, Tensor by_sender, Tensor sender_row) -> (Tensor, "
-                "Tensor, Tensor)");
+                "Tensor receiver, Tensor receiver_row, Tensor by_sender, Tensor sender_row, Tensor? "
+                "fault=None) -> (Tensor, Tensor, Tensor)");
     library.def("nequip_water_double_backward(Tensor x_, Tensor y_, Tensor w_, Tensor gz_, Tensor ax_, "
                 "Tensor by_, Tensor cw_, Tensor sender, Tensor receiver, Tensor receiver_row, Tensor "
-                "by_sender, Tensor sender_row) -> (Tensor, Tensor, Tensor, Tensor)");
+                "by_sender, Tensor sender_row, Tensor? fault=None) -> (Tensor, Tensor, Tensor, Tensor)");
+}
+STABLE_TORCH_LIBRARY_FRAGMENT(cgtp_graph, library)
+{
+    cgtp_torch::define_graph<nequip_water_product>(library);
 }
 #endif
 
@@ -32,4 +36,8 @@ STABLE_TORCH_LIBRARY_IMPL(cgtp, CUDA, library)
     library.impl("nequip_water_forward", cgtp_torch::call<nequip_water_product, 0>);
     library.impl("nequip_water_backward", cgtp_torch::call<nequip_water_product, 1>);
     library.impl("nequip_water_double_backward", cgtp_torch::call<nequip_water_product, 2>);
+}
+STABLE_TORCH_LIBRARY_IMPL(cgtp_graph, CUDA, library)
+{
+    cgtp_torch::implement_graph<nequip_water_product>(library);
 }
