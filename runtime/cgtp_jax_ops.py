@@ -89,7 +89,13 @@ class Operator(Calculus):
         return dict(zip(self.kernel.inputs, operands)), (*operands[self.inputs:], *numbers)
 
     def rows(self, graph: Graph) -> dict[str, int]:
-        return self.product.rows(graph)
+        return self.product.rows((*[part for part in graph if not isinstance(part, int)][:len(self.of_graph)],
+                                  *(part for part in graph if isinstance(part, int))))
+
+    @property
+    def of_graph(self) -> tuple[str, ...]:
+        """The arrays of a graph that the kernel takes; its fault may follow."""
+        return PARTS[:{None: 0, "any": 2, "sorted": 5}[self.product.edges]]
 
     def zeros(self, slot: str, inputs: Arrays, graph: Graph) -> Any:
         return jnp.zeros((self.rows(graph)[self.product.index[slot]], self.product.dim[slot]), self.product.dtype[slot])
@@ -101,7 +107,7 @@ class Operator(Calculus):
         for name, slot in self.kernel.inputs.items():
             self.expect(name, inputs[name], (rows[self.product.index[slot[-1]]], self.product.dim[slot[-1]]),
                         np.dtype(self.product.dtype[slot[-1]]))
-        for name, part in zip(PARTS, graph):
+        for name, part in zip((*self.of_graph, "fault"), graph):
             if hasattr(part, "shape"):
                 self.expect(name, part, self.part_shape(name, rows), np.dtype(np.int32))
         results = [((rows[self.product.index[slot]], self.product.dim[slot]), np.dtype(self.product.dtype[slot]))
@@ -117,6 +123,8 @@ class Operator(Calculus):
         return list(jax.make_jaxpr(depends)(*types).out_avals)
 
     def part_shape(self, name: str, rows: dict[str, int]) -> tuple[int, ...]:
+        if name == "fault":
+            return (2,)
         nodes = {"receiver_row": "receiver", "sender_row": "sender"}.get(name)
         length = rows[nodes] + 1 if nodes else rows["item"]
         return (length, 2) if nodes or np.dtype(self.product.index_dtype).itemsize == 8 else (length,)
@@ -281,7 +289,7 @@ class Operator(Calculus):
             arrays = [operand if index[slot[-1]] == "shared" else self.stacked(operand, dim, copies)
                       for operand, dim, slot in zip(moved, dims, slots)]
             parts = [shifted(name, operand, dim is not None, copies, rows)
-                     for name, operand, dim in zip(PARTS, moved[self.inputs:], dims[self.inputs:])]
+                     for name, operand, dim in zip((*self.of_graph, "fault"), moved[self.inputs:], dims[self.inputs:])]
             found = self.kernel_p.bind(*alike([*arrays, *parts]), numbers=tuple(copies * n for n in numbers))
             results = [value.reshape(copies, value.shape[0] // copies, value.shape[1]) for value in found]
         return results, [0] * len(results)
@@ -328,6 +336,8 @@ def words(values: Any) -> Any:
 
 def shifted(name: str, part: Any, mapped: bool, copies: int, rows: dict[str, int]) -> Any:
     """An array of a graph for so many copies of it, as one graph."""
+    if name == "fault":  # that of the first copy that has one
+        return part[jnp.argmax(part[:, 1] >= 0)] if mapped else part
     step = rows[name if name in rows else "item"]
     part = part if mapped else jnp.broadcast_to(part, (copies, *part.shape))
     offsets = (jnp.arange(copies, dtype=jnp.int32) * step).reshape(-1, *(1,) * (part.ndim - 1))

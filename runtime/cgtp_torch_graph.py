@@ -33,7 +33,12 @@ class Graph(NamedTuple):
 
     def sort(self, rows: Tensor) -> Tensor:
         """Brings what there is of each edge [edges, ..] from the order of the edge_index into the graph's."""
-        return rows if self.order is None else rows.index_select(0, self.order)
+        if self.order is None:
+            return rows
+        if rows.shape[0] != self.order.shape[0]:
+            raise ValueError(f"rows have shape {list(rows.shape)}: there is to be one for each edge, of which there are "
+                             f"{self.order.shape[0]}")
+        return rows.index_select(0, self.order)
 
     def to(self, device: Union[str, torch.device]) -> "Graph":
         """The same on another device."""
