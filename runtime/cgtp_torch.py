@@ -13,7 +13,7 @@ from torch import Tensor
 
 from .cgtp_product import Instruction, Product
 from .cgtp_wigner import wigner_3j
-from .cgtp_torch_graph import ANY, GIVEN, SORT, Edges, Graph, find_graph, forget, is_traced, prepare_graph  # noqa: F401
+from .cgtp_torch_graph import ANY, GIVEN, SORT, Edges, Graph, find_graph, forget, prepare_graph  # noqa: F401
 
 
 class _Constants(torch.nn.Module):
@@ -198,12 +198,11 @@ class Convolution(_Module):
                 receivers: Optional[int] = None) -> Tensor:
         if isinstance(edge_index, Graph):
             return self._convolve(x, y, weight, edge_index)
-        graph = self._graph(edge_index, x, y, weight, receivers)
-        if graph.fault is None or is_traced(graph.sender):
-            return self._convolve(x, y, weight, graph)
+        if torch.compiler.is_compiling():
+            return self._convolve(x, y, weight, self._graph(edge_index, x, y, weight, receivers))
         try:
-            return self._convolve(x, y, weight, graph)
-        except RuntimeError:  # as an earlier call's list was found to be another: the next one is to be looked at
+            return self._convolve(x, y, weight, self._graph(edge_index, x, y, weight, receivers))
+        except RuntimeError:  # as an earlier call's list was found to be another: what is known of lists is not used again
             forget()
             raise
 
