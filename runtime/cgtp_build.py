@@ -15,6 +15,7 @@ Variables of the environment:
     CGTP_TORCH          the folder of PyTorch, where it is not importable
     CGTP_JAX            the folder of jaxlib, likewise
     CGTP_PACKAGE        the package's name, where it is not the folder's
+    CGTP_SCRIPT         1: modules can be given to torch.jit.script (takes a minute; for the PyTorch that is here alone)
     MAX_JOBS            compilers at a time: as many as there are cores
 """
 from __future__ import annotations
@@ -52,7 +53,8 @@ class Framework(NamedTuple):
 FRAMEWORKS = {
     "torch": Framework("PyTorch", "torch", "CGTP_TORCH", "_torch.cpp", ".py", "lib{name}_{device}.so", (),
                        {"cpu": ("-ltorch_cpu",), "cuda": ("-ltorch_cpu", "-ltorch_cuda")},
-                       ("cgtp_product.py", "cgtp_torch.py", "cgtp_torch_graph.py", "cgtp_torch_ops.py", "cgtp_wigner.py"), "torch>=2.10"),
+                       ("cgtp_product.py", "cgtp_torch.py", "cgtp_torch_graph.py", "cgtp_torch_ops.py", "cgtp_torch_script.py",
+                        "cgtp_scripted.py", "cgtp_wigner.py"), "torch>=2.10"),
     "jax": Framework("JAX", "jaxlib", "CGTP_JAX", "_jax.cpp", "_jax.py", "lib{name}_{device}_jax.so",
                      ("-fpermissive",),  # for which XLA's headers ask GCC
                      {"cpu": (), "cuda": ()},
@@ -184,6 +186,16 @@ class Builder:
                       *objects, *libraries])
 
 
+    def script(self, into: str) -> None:
+        """The operators of scripted modules, which are for one PyTorch alone."""
+        torch = package_folder(FRAMEWORKS["torch"])
+        made = self.object_of(f"{RUNTIME}/cgtp_script.cpp", [
+            *("-std=c++20" if flag.startswith("-std") else flag for flag in self.cxx), "-isystem", f"{torch}/include",
+            "-isystem", f"{torch}/include/torch/csrc/api/include"])
+        self.run([*shlex.split(os.environ.get("CXX", "c++")), "-shared", "-o", f"{into}/libcgtp_script.so", made,
+                  f"-L{torch}/lib", "-ltorch_cpu", "-lc10"])
+
+
 def build(folder: str, into: str, temporary: str) -> None:
     """Makes the folder of a package."""
     folder = os.path.abspath(folder)
@@ -207,6 +219,8 @@ def build(folder: str, into: str, temporary: str) -> None:
                     shutil.copy(f"{folder}/{name}{suffix}", into)
         for framework, name, device, objects in libraries:
             builder.link(framework, name, device, [made.result() for made in objects], into)
+    if FRAMEWORKS["torch"] in used(folder) and os.environ.get("CGTP_SCRIPT", "0") not in ("", "0"):
+        builder.script(into)
     for name in sorted({"cgtp.h"}.union(*(framework.runtime for framework in used(folder)))):
         shutil.copy(f"{RUNTIME}/{name}", into)
     with open(f"{into}/py.typed", "w"):
@@ -215,6 +229,19 @@ def build(folder: str, into: str, temporary: str) -> None:
     with open(f"{into}/__init__.py", "w") as file:
         words = " and ".join(framework.words for framework in used(folder))
         file.write(f'"""Products of cgtpgen for {words}: modules {", ".join(modules)}."""\n')
+        file.write(registration(folder))
+
+
+def registration(folder: str) -> str:
+    """What makes `import PACKAGE` register the operators for PyTorch, by which programs that are exported name them."""
+    names = [name for name, its in products(folder).items() if FRAMEWORKS["torch"] in its]
+    if not names:
+        return ""
+    imports = "".join(f"from . import {name}  # noqa: F401\n" for name in names)
+    if len(used(folder)) == 1:
+        return imports
+    return "import importlib.util\n\nif importlib.util.find_spec(\"torch\"):\n" + \
+        "".join(f"    {line}\n" for line in imports.splitlines())
 
 
 def used(folder: str) -> list[Framework]:

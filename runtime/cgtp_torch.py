@@ -14,6 +14,7 @@ from torch import Tensor
 from .cgtp_product import Instruction, Product
 from .cgtp_wigner import wigner_3j
 from .cgtp_torch_graph import ANY, GIVEN, SORT, Edges, Graph, find_graph, forget, prepare_graph  # noqa: F401
+from .cgtp_torch_script import scripted
 
 
 class _Constants(torch.nn.Module):
@@ -88,6 +89,15 @@ class _Module(torch.nn.Module):
         constants = _e3nn_constants(p)
         if constants:
             self._compiled_main_left_right = _Constants(constants, p.dtype["z"])
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "product" in cls.__dict__:  # what NequIP imports before it loads a compiled model
+            cls._nequip_custom_ops_libs = (cls.__module__.rpartition(".")[0] or cls.__module__,)
+
+    def __prepare_scriptable__(self) -> torch.nn.Module:
+        """What torch.jit.script compiles in its place."""
+        return scripted(self, getattr(self, "_order", 0))
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *more: Any) -> None:
         """Constants are not read: e3nn's, or none where the state is of an older version."""
@@ -194,6 +204,11 @@ class Convolution(_Module):
         super().__init__(internal_weights=internal_weights, shared_weights=shared_weights)
         self.sender_row, self.sorted = sender_row, sorted
 
+    @property
+    def _order(self) -> int:
+        """What is to be done with a list of edges."""
+        return ANY if self.product.edges == "any" else GIVEN if self.sorted else SORT
+
     def forward(self, x: Tensor, y: Tensor, weight: Optional[Tensor], edge_index: Union[Edges, Graph],
                 receivers: Optional[int] = None) -> Tensor:
         if isinstance(edge_index, Graph):
@@ -246,8 +261,7 @@ class Convolution(_Module):
         if receivers is None:
             raise ValueError("neither x nor y has a row for each node: pass `receivers`, or a Graph")
         return find_graph(edge_index, receivers if senders is None else senders, receivers, self.sender_row,
-                          ANY if self.product.edges == "any" else GIVEN if self.sorted else SORT, self._index_dtype,
-                          wait=False)
+                          self._order, self._index_dtype, wait=False)
 
     def _arguments(self, graph: Graph) -> tuple[Any, ...]:
         """What follows the arrays in an operator's arguments."""
