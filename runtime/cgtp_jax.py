@@ -6,11 +6,13 @@ compiled, mapped over, sharded, run on CPUs and CUDA devices, and are differenti
 """
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from typing import Any, Optional, Union
 
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 
@@ -53,6 +55,11 @@ class Graph:
 jax.tree_util.register_dataclass(
     Graph, data_fields=["sender", "receiver", "receiver_row", "by_sender", "sender_row", "order", "fault"],
     meta_fields=["senders", "receivers"])
+
+
+jax.export.register_pytree_node_serialization(
+    Graph, serialized_name=f"{__name__}.Graph", serialize_auxdata=lambda numbers: json.dumps(list(numbers)).encode(),
+    deserialize_auxdata=lambda text: tuple(json.loads(bytes(text).decode())))
 
 
 def prepare_graph(edge_index: Array, senders: int, receivers: Optional[int] = None, *, sender_row: int = 0,
@@ -141,10 +148,27 @@ def _array(p: Product, slot: str, value: Array) -> Array:
     name = "weight" if slot == "w" else slot
     if value is None:
         raise ValueError(f"{p.name} has {p.dim[slot]} weights: pass them")
+    if hasattr(value, "irreps") and hasattr(value, "array"):  # an IrrepsArray of e3nn-jax
+        if slot != "w" and (p.layout[slot] != "mul_ir" or _merged(str(value.irreps)) != _merged(p.irreps[slot])):
+            raise ValueError(f"{name} is of irreps {value.irreps}: those of {p.name} are {p.irreps[slot]}, in layout "
+                             f"{p.layout[slot]}")
+        value = value.array
     value = jnp.asarray(value)
     if value.shape[-1:] != (p.dim[slot],):
         raise ValueError(f"{name} has shape {list(value.shape)}: its rows are to have {p.dim[slot]} elements")
     return value
+
+
+def _merged(irreps: str) -> list[tuple[int, str]]:
+    """(multiplicity, irrep) in order, those of the same irrep together, as rows in mul_ir do not tell them apart."""
+    found: list[tuple[int, str]] = []
+    for term in irreps.replace(" ", "").split("+") if irreps else []:
+        mul, _, irrep = term.rpartition("x")
+        if found and found[-1][1] == irrep:
+            found[-1] = found[-1][0] + int(mul or 1), irrep
+        elif int(mul or 1):
+            found.append((int(mul or 1), irrep))
+    return found
 
 
 def _call(p: Product, given: dict[str, Array], graph: tuple[Any, ...]) -> Array:

@@ -9,13 +9,20 @@ from torch import Tensor
 class Scripted(torch.nn.Module):
     """The facts of a product that a call needs."""
 
-    def __init__(self, product: str, dim_x: int, dim_y: int, dim_z: int, weight_numel: int, shared_weights: bool,
+    def __init__(self, product: str, single: str, double: str, dim_x: int, dim_y: int, dim_z: int, weight_numel: int, shared_weights: bool,
                  internal_weights: bool, index: List[str]):
         super().__init__()
-        self.product, self.dim_x, self.dim_y, self.dim_z = product, dim_x, dim_y, dim_z
+        self.product, self.of_float32, self.of_float64 = product, single, double
+        self.dim_x, self.dim_y, self.dim_z = dim_x, dim_y, dim_z
         self.weight_numel, self.shared_weights, self.internal_weights = weight_numel, shared_weights, internal_weights
         self.index = index
         self.item_rows = [of == "item" for of in index]
+
+    def of(self, x: Tensor) -> str:
+        """The product for the type of x."""
+        if x.dtype == torch.float32:
+            return self.of_float32
+        return self.of_float64 if x.dtype == torch.float64 else self.product
 
     def weights(self, weight: Optional[Tensor], items: int) -> Optional[Tensor]:
         """The rows that kernels take."""
@@ -33,9 +40,9 @@ class Scripted(torch.nn.Module):
 
 
 class ScriptedConvolution(Scripted):
-    def __init__(self, product: str, dim_x: int, dim_y: int, dim_z: int, weight_numel: int, shared_weights: bool,
+    def __init__(self, product: str, single: str, double: str, dim_x: int, dim_y: int, dim_z: int, weight_numel: int, shared_weights: bool,
                  internal_weights: bool, index: List[str], sender_row: int, order: int, size: int):
-        super().__init__(product, dim_x, dim_y, dim_z, weight_numel, shared_weights, internal_weights, index)
+        super().__init__(product, single, double, dim_x, dim_y, dim_z, weight_numel, shared_weights, internal_weights, index)
         self.sender_row, self.order, self.size = sender_row, order, size
 
     def nodes(self, given: List[Optional[Tensor]], of: str, otherwise: Optional[int]) -> Optional[int]:
@@ -57,7 +64,7 @@ class ScriptedConvolution(Scripted):
         if found is None:
             raise RuntimeError("neither x nor y has a row for each node: pass `receivers`")
         w = self.weights(weight, sender.size(0))
-        return torch.ops.cgtp_script.convolve(self.product, x, y, w, sender, receiver, found if senders is None else senders,
+        return torch.ops.cgtp_script.convolve(self.of(x), x, y, w, sender, receiver, found if senders is None else senders,
                                               found, self.order, self.size, self.item_rows)
 
 
@@ -81,5 +88,5 @@ class ScriptedTensorProduct(Scripted):
         w = weight
         if w is not None and self.item_rows[2] and not self.shared_weights and self.weight_numel > 0:
             w = w.expand(batch + [self.weight_numel])
-        z = torch.ops.cgtp_script.tensor_product(self.product, a, b, self.weights(w, items), items)
+        z = torch.ops.cgtp_script.tensor_product(self.of(x), a, b, self.weights(w, items), items)
         return z.reshape(batch + [self.dim_z]) if self.item_rows[3] else z.reshape(self.dim_z)

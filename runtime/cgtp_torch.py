@@ -14,6 +14,7 @@ from torch import Tensor
 from .cgtp_product import Instruction, Product
 from .cgtp_wigner import wigner_3j
 from .cgtp_torch_graph import ANY, GIVEN, SORT, Edges, Graph, find_graph, forget, prepare_graph  # noqa: F401
+from .cgtp_torch_ops import twins
 from .cgtp_torch_script import scripted
 
 
@@ -62,9 +63,9 @@ class _Module(torch.nn.Module):
     def __init__(self, *, internal_weights: Optional[bool] = None, shared_weights: Optional[bool] = None):
         super().__init__()
         p = self.product
-        self._forward = p.forward() if any(i.path_weight for i in p.instructions) else None  # None: z is zero
-        self._slots = [("xyw".index(slot), slot, p.strided[slot]) for slot in self._forward.kernel.inputs.values()] \
-            if self._forward else []
+        # by the type of x: the kernel and its inputs; None: z is zero
+        self._forward = {dtype: self._kernel(twin) for dtype, twin in twins(p).items()} \
+            if any(i.path_weight for i in p.instructions) else None
         self._of_items = tuple(p.index[slot] == "item" for slot in "xyw")
         self._sorted, self._index_dtype = p.edges == "sorted", p.index_dtype
         self.irreps_in1, self.irreps_in2, self.irreps_out = p.irreps["x"], p.irreps["y"], p.irreps["z"]
@@ -104,6 +105,11 @@ class _Module(torch.nn.Module):
         for key in [key for key in state_dict if key.startswith(f"{prefix}_compiled_main")]:
             del state_dict[key]
         super()._load_from_state_dict(state_dict, prefix, *more)
+
+    @staticmethod
+    def _kernel(p: Product) -> tuple[Any, list[tuple[int, str, bool]]]:
+        operator = p.forward()
+        return operator, [("xyw".index(slot), slot, p.strided[slot]) for slot in operator.kernel.inputs.values()]
 
     def _output_mask(self) -> Tensor:
         """[elements of a row of z] 1 where some path writes."""
@@ -153,8 +159,9 @@ class _Module(torch.nn.Module):
         if self._forward is None:
             p = self.product
             return given[0].new_zeros((p.rows(graph)[p.index["z"]], p.dim["z"]), dtype=p.dtype["z"])
-        return self._forward([self._forward.dense(given[number], slot) if strided else given[number].contiguous()
-                              for number, slot, strided in self._slots], graph)[0]
+        forward, slots = self._forward.get(given[0].dtype) or self._forward[self.product.dtype["x"]]
+        return forward([forward.dense(given[number], slot) if strided else given[number].contiguous()
+                        for number, slot, strided in slots], graph)[0]
 
 
 class TensorProduct(_Module):

@@ -244,6 +244,12 @@ def load(product: Product, folder: str) -> list[str]:
 registered: dict[str, Product] = {}
 
 
+def twins(product: Product) -> dict[torch.dtype, Product]:
+    """The products that compute the same as this one, by the type of x; of its own type itself."""
+    return {other.dtype["x"]: other for other in registered.values() if other.computes_as(product)} | {
+        product.dtype["x"]: product}
+
+
 def operator_of(product: str, kernel: str) -> Calculus:
     return registered[product].operators[kernel]
 

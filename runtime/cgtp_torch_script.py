@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from .cgtp_torch_ops import twins
 from .cgtp_scripted import ScriptedConvolution, ScriptedTensorProduct
 
 
@@ -23,7 +24,8 @@ def scripted(module: Any, sort: int) -> torch.nn.Module:
         if kernels.get(name, arrays if name != "forward" else None) != arrays:
             raise NotImplementedError(f"{p.name} cannot be scripted: its kernel {name} is not the one that a scripted module "
                                       f"calls, with all gradients of the kernel before it")
-    options = (p.name, p.dim["x"], p.dim["y"], p.dim["z"], module.weight_numel, module.shared_weights,
+    by_type = twins(p)
+    options = (p.name, *(by_type.get(dtype, p).name for dtype in (torch.float32, torch.float64)), p.dim["x"], p.dim["y"], p.dim["z"], module.weight_numel, module.shared_weights,
                module.internal_weights, [p.index[slot] for slot in "xywz"])
     made = ScriptedConvolution(*options, module.sender_row, sort, p.index_dtype.itemsize) if p.edges else \
         ScriptedTensorProduct(*options)

@@ -80,7 +80,7 @@ def main():
         check('golden', 'c', 'gradients', 'closure')
         check('transforms', 'opcheck', 'graphs', 'modules', 'slices', 'e3nn', 'errors')
         check('compiled', 'exported')
-        for parts in ('writers', 'forged', 'states'), ('fx', 'programs'):
+        for parts in ('writers', 'forged', 'states', 'types'), ('fx', 'programs'):
             WHEEL.check('tests/torch/lists.py', *parts)
         WHEEL.check('tests/torch/scripted.py')
         program()

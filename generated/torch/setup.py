@@ -4,8 +4,9 @@
 #     pip install --no-build-isolation .
 #
 # cgtp_build.py of cgtpgen's runtime does the work, and says by which variables it can be told how.
-# The runtime is looked for in $CGTP_RUNTIME, in ./runtime and where cgtpgen is installed.
+# The runtime is looked for in $CGTP_RUNTIME, in ./runtime, and where cgtpgen is installed or built.
 import os
+import shutil
 import subprocess
 import sys
 
@@ -20,10 +21,15 @@ def runtime():
                                             stderr=subprocess.DEVNULL).strip())
     except (OSError, subprocess.CalledProcessError):
         pass
+    generator = shutil.which("cgtpgen")
+    if generator:
+        told += [os.path.join(os.path.dirname(os.path.realpath(generator)), "..", place)
+                 for place in ("share/cgtpgen", "runtime")]
     for folder in told:
         if folder and os.path.exists(os.path.join(folder, "cgtp_build.py")):
             return folder
-    sys.exit("cgtpgen's runtime is not found: set CGTP_RUNTIME to its folder, the one with cgtp.h")
+    sys.exit("cgtpgen's runtime is not found: put cgtpgen into PATH, or set CGTP_RUNTIME to the folder that "
+             "has cgtp.h")
 
 
 sys.dont_write_bytecode = True  # in the runtime's folder

@@ -340,6 +340,62 @@ def check_exported():
         near(a, b, f'jax.export: gradient by {s}')
 
 
+def check_clients():
+    """Graphs in exported functions, sizes that are symbols, arrays of e3nn-jax."""
+    m = module('edges')
+    x, y, w = rows(m.PRODUCT, 4, 3)
+    graph = m.prepare_graph(EDGES, 3)
+    for product in 'edges', 'edges_any', 'environment':
+        m = module(product)
+        p = m.PRODUCT
+        x, y, w = rows(p, 4, 3)
+        graph = m.prepare_graph(EDGES, 3, sort=p.edges == 'sorted', dtype=p.index_dtype)
+        targets = [jax.export.DisabledSafetyCheck.custom_call(o.target) for o in p.operators.values()]
+        exported = jax.export.export(jax.jit(m.convolve), disabled_checks=targets)(x, y, w, graph)
+        again = jax.export.deserialize(exported.serialize())
+        ok(same(again.call(x, y, w, graph), m.convolve(x, y, w, graph)), f'{product}: a function that takes a Graph, stored')
+
+        def forces(x, y, w, edges):
+            return jax.grad(lambda *a: (m.convolve(*a, edges, receivers=x.shape[0] if p.index['x'] == 'sender' else y.shape[0])
+                                        ** 2).sum(), (0, 1, 2))(x, y, w)
+        n, e = jax.export.symbolic_shape('n, e')
+        size = {'item': e, 'sender': n, 'receiver': n, 'shared': 1}
+        types = [jax.ShapeDtypeStruct((size[p.index[s]], p.dim[s]), p.dtype[s]) for s in 'xyw']
+        types.append(jax.ShapeDtypeStruct((2, e), np.int64))
+        exported = jax.export.export(jax.jit(forces), disabled_checks=targets)(*types)
+        again = jax.export.deserialize(exported.serialize())
+        for items, nodes in (4, 3), (40, 7), (300, 20):
+            arrays = rows(p, items, nodes)
+            edges = np.random.default_rng(items).integers(0, nodes, (2, items))
+            for a, b, s in zip(again.call(*arrays, edges), forces(*arrays, edges), 'xyw'):
+                near(a, b, f'{product}: exported with symbols for sizes, {items} edges: gradient by {s}')
+        bad = edges.copy()
+        bad[0, 5] = 20
+        fails(Exception, 'sender[', lambda: jax.block_until_ready(again.call(*arrays, bad)), f'{product}, exported')
+    m = module('modes')
+    targets = [jax.export.DisabledSafetyCheck.custom_call(o.target) for o in m.PRODUCT.operators.values()]
+    b, = jax.export.symbolic_shape('b')
+    exported = jax.export.export(jax.jit(m.tensor_product), disabled_checks=targets)(
+        *(jax.ShapeDtypeStruct((b, m.PRODUCT.dim[s]), m.PRODUCT.dtype[s]) for s in 'xyw'))
+    for items in 1, 9:
+        arrays = rows(m.PRODUCT, items)
+        near(exported.call(*arrays), m.tensor_product(*arrays), f'modes: a batch of {items}, exported with a symbol')
+    try:
+        import e3nn_jax
+    except ImportError:
+        return skip('arrays of e3nn-jax', 'no e3nn-jax')
+    m = module('edges')
+    x, y, w = rows(m.PRODUCT, 4, 3)
+    graph = m.prepare_graph(EDGES, 3)
+    given = [e3nn_jax.IrrepsArray(m.PRODUCT.irreps[s], v) for s, v in zip('xy', (x, y))]
+    ok(same(m.convolve(*given, w, graph), m.convolve(x, y, w, graph)), 'arrays of e3nn-jax')
+    fails(ValueError, 'x is of irreps 2x1o+2x0e: those of edges are 2x0e+2x1o',
+          lambda: m.convolve(e3nn_jax.IrrepsArray('2x1o+2x0e', x), y, w, graph), 'other irreps')
+    x, y, w = rows(module('modes').PRODUCT, 3)
+    ok(same(module('modes').tensor_product(e3nn_jax.IrrepsArray(module('modes').PRODUCT.irreps['x'], x), y, w),
+            module('modes').tensor_product(x, y, w)), 'and in a batch')
+
+
 def check_written():
     """What same.cpp reads."""
     m = module('edges')

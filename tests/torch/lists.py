@@ -5,6 +5,7 @@ e3nn's. PACKAGE as of check.py.
 
     tests/torch/lists.py PACKAGE PART...
 """
+import copy
 import ctypes
 import gc
 import io
@@ -286,6 +287,52 @@ def check_states():
     state = outer.state_dict()
     outer.load_state_dict(state | {'0._compiled_main_right._w3j_1_1_1': torch.zeros(3, 3, 3)}, strict=True)
     fails(RuntimeError, 'Unexpected key(s)', lambda: outer.load_state_dict(state | {'0.other': torch.zeros(1)}), 'strict')
+
+
+# ---- types ----
+
+class Layers(torch.nn.Module):
+    """A batch with weights of its own, and a convolution."""
+
+    def __init__(self, batch, edges):
+        super().__init__()
+        self.batch, self.edges = module(batch).TensorProduct(internal_weights=True), module(edges).Convolution()
+
+    def forward(self, u, v, x, y, w, edge_index):
+        return self.batch(u, v).square().sum() + self.edges(x, y, w, edge_index).square().sum()
+
+
+def check_types():
+    """Products of float32 and float64 in one package: the type of what is given decides, also compiled and scripted."""
+    torch.manual_seed(1)
+    model, wide = Layers('modes_single', 'edges_single'), Layers('modes', 'edges')
+    wide.load_state_dict(model.state_dict(), strict=True)
+    inputs = [*rows(module('modes').PRODUCT, 3, 0)[:2], *rows(module('edges').PRODUCT, EDGES, NODES)]
+    edges = lists(0)
+    single = [a.float() for a in inputs]
+
+    def derivatives(model, arrays):
+        arrays = [a.detach().requires_grad_() for a in arrays]
+        value = model(*arrays, edges)
+        return [value, *torch.autograd.grad(value, arrays)]
+    before = derivatives(model, single)
+    ok(all(a.dtype == torch.float32 for a in before), 'float32 as it is')
+    model.double()
+    for number, (a, b) in enumerate(zip(derivatives(model, inputs), derivatives(wide, inputs))):
+        ok(a.dtype == torch.float64 and torch.equal(a, b), f'model.double(): array {number} is that of a model of float64')
+    compiled = torch.compile(model, fullgraph=True)
+    near(compiled(*inputs, edges), wide(*inputs, edges), 'compiled')
+    near(make_fx(model)(*inputs, edges)(*inputs, edges), wide(*inputs, edges), 'by make_fx')
+    near(torch.jit.script(copy.deepcopy(model))(*inputs, edges), wide(*inputs, edges), 'scripted')
+    near(torch.export.export(model, (*inputs, edges)).module()(*inputs, edges), wide(*inputs, edges), 'exported')
+    model.float()
+    ok(all(torch.equal(a, b) for a, b in zip(derivatives(model, single), before)), 'model.float(): and back, the same bits')
+    wide.float()
+    ok(torch.equal(wide(*single, edges), model(*single, edges)), 'a model of float64 in float32')
+    fails(RuntimeError, 'x is of float16, not float64', lambda: wide.batch(single[0].half(), single[1].half()), 'a type that there is none of')
+    fails(RuntimeError, 'y is of float64, not float32', lambda: model.batch(single[0], inputs[1]), 'two types')
+    with torch.autocast('cpu', dtype=torch.bfloat16):
+        ok(model.batch(single[0].bfloat16(), single[1].bfloat16()).dtype == torch.float32, 'autocast: the module\'s own type')
 
 
 PARTS = {name[6:]: part for name, part in globals().items() if name.startswith('check_')}
