@@ -277,7 +277,7 @@ gpu-jax: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
 	$(Q)$(JAX_PYTHON) tests/jax/check.py $(GPU_DIR)/jax/site/products golden gradients closure transforms graphs batches errors
 jax-venv:
 	$(Q)$(PYTHON) -m venv $(JAX_VENV)
-	$(Q)$(JAX_VENV)/bin/pip install 'jax>=0.10' 'setuptools>=70.1'
+	$(Q)$(JAX_VENV)/bin/pip install 'jax>=0.10' 'setuptools>=70.1' flatbuffers e3nn-jax
 
 # Generated code is compiled as its users would: no language standard given, so that compilers may fuse multiply
 # and add.

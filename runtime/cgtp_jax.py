@@ -136,7 +136,9 @@ def _ascending(xp: Any, values: Array) -> Array:
 
 def _rows(xp: Any, ascending: Array, nodes: int) -> Array:
     """[nodes + 1]: where the edges of each node begin."""
-    return xp.searchsorted(ascending, xp.arange(nodes + 1, dtype=ascending.dtype))
+    if xp is np:
+        return np.searchsorted(ascending, np.arange(nodes + 1, dtype=ascending.dtype))
+    return jnp.cumsum(jnp.zeros(nodes + 1, jnp.int32).at[ascending + 1].add(1, mode="drop"))  # also of symbolic sizes
 
 
 def _numbers(values: Array, dtype: Any) -> Array:

@@ -81,16 +81,16 @@ class Operator(Calculus):
     # ---- calls ----
 
     def __call__(self, arrays: Sequence[Any], graph: Graph) -> tuple[Any, ...]:
-        numbers = tuple(value for value in graph if isinstance(value, int))
-        operands = [*arrays, *(value for value in graph if not isinstance(value, int))]
+        numbers = tuple(value for value in graph if not hasattr(value, "shape"))  # or symbols that stand for some
+        operands = [*arrays, *(value for value in graph if hasattr(value, "shape"))]
         return tuple(self.kernel_p.bind(*alike(operands), numbers=numbers))
 
     def split(self, operands: Sequence[Any], numbers: Numbers) -> tuple[Arrays, Graph]:
         return dict(zip(self.kernel.inputs, operands)), (*operands[self.inputs:], *numbers)
 
     def rows(self, graph: Graph) -> dict[str, int]:
-        return self.product.rows((*[part for part in graph if not isinstance(part, int)][:len(self.of_graph)],
-                                  *(part for part in graph if isinstance(part, int))))
+        return self.product.rows((*[part for part in graph if hasattr(part, "shape")][:len(self.of_graph)],
+                                  *(part for part in graph if not hasattr(part, "shape"))))
 
     @property
     def of_graph(self) -> tuple[str, ...]:
@@ -146,9 +146,13 @@ class Operator(Calculus):
                                       f"{'c' if platform == 'cpu' else platform}, too")
         rows = self.rows(self.split(context.avals_in, numbers)[1])
         sizes = [rows["item"], rows.get("sender", 0), rows.get("receiver", 0)]
-        room = jax.core.ShapedArray((self.workspace[platform](*sizes),), np.dtype(np.uint8))
+        known = all(map(jax.core.is_constant_dim, sizes))  # else the handler looks at arrays, and makes room
+        if not known and platform != "cpu":
+            raise NotImplementedError(f"{self.product.name}: sizes that are symbols work on CPUs alone, since what a device "
+                                      f"needs for a call is to be known: export for each size")
+        room = jax.core.ShapedArray((self.workspace[platform](*sizes) if known else 0,), np.dtype(np.uint8))
         call = jax.ffi.ffi_lowering(self.target)
-        attributes = dict(zip(("items", "senders", "receivers"), map(np.int64, sizes)))
+        attributes = {name: np.int64(size if known else -1) for name, size in zip(("items", "senders", "receivers"), sizes)}
         return call(context.replace(avals_out=[*context.avals_out, room]), *operands, **attributes)[:-1]
 
     def lower(self, context: Any, *operands: Any, numbers: Numbers) -> Any:
@@ -330,7 +334,8 @@ def words(values: Any) -> Any:
     if isinstance(values, np.ndarray):
         return np.ascontiguousarray(values, "<i8").view("<i4").reshape(*values.shape, 2)
     if values.dtype.itemsize == 8:
-        return jax.lax.bitcast_convert_type(values, jnp.int32)
+        low = (values & 0xffffffff).astype(jnp.uint32).astype(jnp.int32)  # whose sizes may be symbols
+        return jnp.stack([low, (values >> 32).astype(jnp.int32)], -1)
     return jnp.stack([values.astype(jnp.int32), jnp.zeros(values.shape, jnp.int32)], -1)
 
 

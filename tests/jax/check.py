@@ -342,9 +342,10 @@ def check_exported():
 
 def check_clients():
     """Graphs in exported functions, sizes that are symbols, arrays of e3nn-jax."""
-    m = module('edges')
-    x, y, w = rows(m.PRODUCT, 4, 3)
-    graph = m.prepare_graph(EDGES, 3)
+    try:
+        import flatbuffers  # noqa: F401
+    except ImportError:
+        return skip('functions that are stored', 'no flatbuffers')
     for product in 'edges', 'edges_any', 'environment':
         m = module(product)
         p = m.PRODUCT
@@ -583,7 +584,8 @@ def check_errors():
     fails(TypeError, 'pass prepare_graph that dtype', lambda: call(x, y, w, m.prepare_graph(ends, 2, dtype=np.int64)), 'node numbers')
     fails(ValueError, 'needs sorted edges', lambda: call(x, y, w, m.prepare_graph(ends, 2, sort=False)), 'a graph')
     fails(ValueError, 'x has shape [2, 8], not [4, 8]', lambda: call(x, y, w, m.prepare_graph(ends, 4)), 'nodes')
-    fails(ValueError, 'y has shape [3, 4], not [2, 4]', lambda: call(x, y, w, m.prepare_graph(np.array([[0, 1], [0, 1]]), 2)), 'edges')
+    fails(ValueError, 'y has shape [3, 4]: it is to have a row for each edge, of which there are 2',
+          lambda: call(x, y, w, m.prepare_graph(np.array([[0, 1], [0, 1]]), 2)), 'edges')
     fails(ValueError, 'neither x nor y has a row for each node',
           lambda: module('environment').convolve(*[a[:3] for a in rows(module('environment').PRODUCT, 3, 3)][:1],
                                                     np.ones(8), rows(module('environment').PRODUCT, 3, 3)[2], ends), 'nodes')
