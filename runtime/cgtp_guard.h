@@ -12,7 +12,9 @@
 
 #include "cgtp_fault.h"
 
+#include <limits>
 #include <string>
+#include <type_traits>
 
 /* Faults beyond those of cgtp_fault.h: the list is no longer what the graph was made of. */
 enum { CGTP_FAULT_STALE = CGTP_FAULT_KINDS };
@@ -76,13 +78,15 @@ inline std::string seen_words(uint64_t *seen)
     return words(fault);
 }
 
-/* Are all numbers in [0, n)? */
+/* Are all numbers in [0, n)? Where one is not, it or the distance to the last has a sign, which vectors find out soon. */
 template <class index> bool below(const index *number, int64_t count, int64_t n)
 {
-    bool right = true;
-    for (int64_t i = 0; i < count; i++) /* without a branch, so that it takes little time */
-        right &= number[i] >= 0 && static_cast<int64_t>(number[i]) < n;
-    return right;
+    using bits = std::make_unsigned_t<index>;
+    const int64_t most = std::numeric_limits<index>::max(), end = n - 1 < most ? n - 1 : most;
+    bits signs = 0;
+    for (int64_t i = 0; i < count; i++)
+        signs |= static_cast<bits>(number[i]) | static_cast<bits>(static_cast<bits>(end) - static_cast<bits>(number[i]));
+    return count == 0 || signs >> (8 * sizeof(index) - 1) == 0;
 }
 
 /* Do the pointers ascend from 0 to the number of edges? */
