@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The setup.py of packages for Python finds cgtpgen's runtime: where it is told to, beside the package, and where the cgtpgen
-is that PATH has, installed or built; and else says what to do. Nothing is built."""
+is that PATH has, installed or built; and else says what to do. spec_of (cgtp_e3nn.py)
+says what it takes. Nothing is built."""
 import os
 import shutil
 import subprocess
@@ -43,6 +44,10 @@ with tempfile.TemporaryDirectory() as folder:
             os.remove(f'{folder}/links/cgtpgen')
         os.symlink(f'{there}/bin/cgtpgen', f'{folder}/links/cgtpgen')
         equal(found(layers, f'{folder}/links'), f'{there}/{place}', f'also where that is a link: {place}')
+    said = subprocess.run([sys.executable, '-c', 'import sys; sys.path.insert(0, "runtime"); sys.dont_write_bytecode = True; '
+                           'from cgtp_e3nn import spec_of; spec_of(type("Linear", (), {"irreps_in": "1x0e"})(), "name")'],
+                          capture_output=True, text=True).stderr
+    ok('TypeError: Linear is no TensorProduct of e3nn: it has no irreps_in1' in said, 'spec_of says what it takes', said)
     shutil.copytree(RUNTIME, f'{layers}/runtime')
     ok(found(layers, folder) == f'{layers}/runtime', 'in the package')
 done()
