@@ -268,7 +268,7 @@ class Convolution(_Module):
         if receivers is None:
             raise ValueError("neither x nor y has a row for each node: pass `receivers`, or a Graph")
         return find_graph(edge_index, receivers if senders is None else senders, receivers, self.sender_row,
-                          self._order, self._index_dtype, wait=False)
+                          self._order, self._index_dtype, self.product.name, wait=False)
 
     def _arguments(self, graph: Graph) -> tuple[Any, ...]:
         """What follows the arrays in an operator's arguments."""

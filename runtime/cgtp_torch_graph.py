@@ -75,8 +75,8 @@ def prepare_graph(edge_index: Edges, senders: int, receivers: Optional[int] = No
 
 
 def find_graph(edges: Edges, senders: int, receivers: Optional[int], sender_row: int, what: int, dtype: torch.dtype,
-               wait: bool = True) -> Graph:
-    """wait: for a device to compare edges with those that a graph was made of; without it the graph has a fault instead,
+               product: Optional[str] = None, wait: bool = True) -> Graph:
+    """product: whose library prepares it, so that a program needs no other; wait: for a device to compare edges with those that a graph was made of; without it the graph has a fault instead,
     which becomes one where they differ."""
     receivers = senders if receivers is None else receivers
     if isinstance(edges, Tensor):
@@ -87,7 +87,7 @@ def find_graph(edges: Edges, senders: int, receivers: Optional[int], sender_row:
             if not is_traced(owner, other) else ()
     ends = _ends(edges, sender_row)
     if is_traced(owner, other):
-        return _prepare(*ends, senders, receivers, what, dtype)
+        return _prepare(*ends, senders, receivers, what, dtype, product)
     how = (where, owner.shape, ends[0].dtype, ends[0].device, senders, receivers, what, dtype)
     known = _prepared.setdefault(owner, {})
     kept = known.get(how)
@@ -100,7 +100,8 @@ def find_graph(edges: Edges, senders: int, receivers: Optional[int], sender_row:
     ascends = _check_edges(*ends, senders, receivers)
     if what == GIVEN and not ascends:
         raise ValueError("edge_index, said to be sorted, does not ascend by receiver")
-    kept = _Kept(other, ends, _prepare(*ends, senders, receivers, GIVEN if what == SORT and ascends else what, dtype))
+    kept = _Kept(other, ends, _prepare(*ends, senders, receivers, GIVEN if what == SORT and ascends else what, dtype,
+                                       product))
     known[how] = kept
     return kept.graph
 
@@ -131,8 +132,8 @@ class _Kept:
 # owner of senders -> {how: what was made of it}
 _prepared: weak.WeakIdKeyDictionary = weak.WeakIdKeyDictionary()
 
-# Operators of the libraries that are loaded, by device: prepare, and on CUDA compare.
-operators: dict[str, tuple[Any, Any]] = {}
+# Operators of the libraries that are loaded, by device and product: prepare, and on CUDA compare.
+operators: dict[str, dict[str, tuple[Any, Any]]] = {}
 
 
 def forget() -> None:
@@ -148,11 +149,11 @@ def is_traced(*tensors: Tensor) -> bool:
             torch._C._functorch.is_functorch_wrapped_tensor(t) for t in tensors)
 
 
-def _operators(device: str) -> tuple[Any, Any]:
-    found = operators.get("cpu" if device == "meta" else device) or next(iter(operators.values()), None)
-    if found is None:
+def _operators(device: str, product: Optional[str] = None) -> tuple[Any, Any]:
+    found = operators.get(device) or next(iter(operators.values()), {})
+    if not found:
         raise RuntimeError("no product on graphs is loaded, whose library prepares them: import one")
-    return found
+    return found.get(product or "") or next(iter(found.values()))
 
 
 @functools.lru_cache(maxsize=None)
@@ -217,8 +218,9 @@ def _check_edges(sender: Tensor, receiver: Tensor, senders: int, receivers: int)
     return not facts[4]
 
 
-def _prepare(sender: Tensor, receiver: Tensor, senders: int, receivers: int, what: int, dtype: torch.dtype) -> Graph:
-    op = _operators(sender.device.type)[0]
+def _prepare(sender: Tensor, receiver: Tensor, senders: int, receivers: int, what: int, dtype: torch.dtype,
+             product: Optional[str]) -> Graph:
+    op = _operators(sender.device.type, product)[0]
     sender, receiver, receiver_row, by_sender, sender_row, order, fault = (
         traceable(op) if torch.jit.is_tracing() else op)(_narrow(sender), _narrow(receiver), senders, receivers, what,
                                                          dtype.itemsize)
@@ -259,4 +261,4 @@ def register(product: str, devices: list[str]) -> None:
                                 lambda info, dims, *arguments: vmap_prepare(prepare, info, dims, *arguments))
     for device in devices:
         compare = getattr(torch.ops.cgtp_graph, f"{product}_compare").default
-        operators.setdefault(device, (prepare, compare))
+        operators.setdefault(device, {})[product] = prepare, compare

@@ -480,6 +480,9 @@ def check_errors():
     shutil.copytree(FOLDER, copied)
     sys.path.insert(0, os.path.dirname(copied))
     fails(ImportError, 'are there already, of another library', lambda: importlib.import_module('again.edges'), 'a second package')
+    with open(f'{copied}/__init__.py', 'w'):  # imports no product
+        pass
+    sys.modules.pop('again', None)
     with open(f'{copied}/modes_two.py') as file:
         text = file.read()
     with open(f'{copied}/stale.py', 'w') as file:

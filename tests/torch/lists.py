@@ -185,6 +185,7 @@ def check_programs():
         if product == 'edges':
             path = torch._inductor.aoti_compile_and_package(export, package_path=f'{FOLDER}/wrong.pt2')
             programs['AOTInductor'] = torch._inductor.aoti_load_package(path)
+        ok(f'cgtp_graph.{product}_prepare' in str(export.graph), f'{product}: a program needs the library of no other product')
         for name, program in programs.items():
             ok(torch.equal(program(*inputs, lists(1)), fresh(model.layer, inputs, lists(1))), f'{product}: {name}, another list')
             for words, edges in wrong_lists():
