@@ -7,7 +7,7 @@ mkdir -p "$BUILD/simt"
 program=$BUILD/simt/guard
 if ! tests/simt/build.sh "$program" tests/simt/guard.cu runtime/cgtp.c > "$program.log" 2>&1; then
     sed 's/^/# /' "$program.log"
-    echo 'Bail out! guard.cu was not built'
+    echo 'not ok 1 - guard.cu was not built'
     exit 1
 fi
 timeout 300 "$program" > "$program.tap"
