@@ -6,8 +6,9 @@
 # make test-all         the long ones too (TEST_ALL=1 in the environment of every test)
 # make test-torch       --emit=torch, with PyTorch: TORCH_PYTHON is a python that has it (default: build/torch/venv's,
 #                       which make torch-venv installs, some 3 GB; or PYTHON); make gpu-torch on a GPU
-# make models           models of MACE, NequIP, SevenNet and Allegro with generated modules (tests/models/models.mk)
 # make test-jax         --emit=jax, with JAX, likewise: JAX_PYTHON, make jax-venv; make gpu-jax on a GPU
+# make bindings         both: all tests that need PyTorch and JAX alone
+# make models           models of MACE, NequIP, SevenNet and Allegro with generated modules (tests/models/models.mk)
 # make fuzz             changed specs through the generator, guided by coverage (tests/fuzz/fuzz.mk; RUNS=100000)
 # make coverage         lines and branches of the generator that tests run; fails where these are too few
 # make demo             MACE's convolution on a diamond lattice: generated, built, run, verified (EDGES=20000);
@@ -90,7 +91,7 @@ TESTS := $(foreach name,$(NAMED),$(or $(filter $(BUILD)/tests/$(name) tests/$(na
     $(error no test is named $(name))))
 endif
 
-.PHONY: all help check test test-all test-torch gpu-torch torch-venv test-jax gpu-jax jax-venv demo bench bench-precisions bench-stability bench-generation generated check-generated \
+.PHONY: all help check test test-all bindings test-torch gpu-torch torch-venv test-jax gpu-jax jax-venv demo bench bench-precisions bench-stability bench-generation generated check-generated \
     install uninstall static dist deb clean FORCE
 all: $(BUILD)/cgtpgen
 	@echo '$< is built. $(if $(MAKECMDGOALS),,make help lists what else there is to make.)'
@@ -264,6 +265,7 @@ test-all:
 	$(Q)$(MAKE) test TEST_ALL=1
 
 # PyTorch and JAX are needed for one test each, which is skipped without.
+bindings: test-torch test-jax
 TORCH_VENV := build/torch/venv
 TORCH_PYTHON ?= $(if $(wildcard $(TORCH_VENV)/bin/python),$(abspath $(TORCH_VENV))/bin/python,$(PYTHON))
 test-torch: $(BUILD)/cgtpgen
@@ -272,6 +274,7 @@ test-torch: $(BUILD)/cgtpgen
 gpu-torch: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
 	$(Q)$(TORCH_PYTHON) tests/torch/gpu.py build $(GPU_GENERATOR) $(GPU_DIR)/torch
 	$(Q)$(TORCH_PYTHON) tests/torch/gpu.py run $(GPU_DIR)/torch
+	$(Q)$(TORCH_PYTHON) tests/torch/gpu_lists.py $(GPU_DIR)/torch/site/products
 	$(Q)DEVICE=cuda $(TORCH_PYTHON) tests/torch/check.py $(GPU_DIR)/torch/site/products golden gradients closure
 torch-venv:
 	$(Q)$(PYTHON) -m venv $(TORCH_VENV)
@@ -287,7 +290,7 @@ gpu-jax: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
 	$(Q)$(JAX_PYTHON) tests/jax/check.py $(GPU_DIR)/jax/site/products golden gradients closure transforms graphs batches errors
 jax-venv:
 	$(Q)$(PYTHON) -m venv $(JAX_VENV)
-	$(Q)$(JAX_VENV)/bin/pip install 'jax>=0.10' 'setuptools>=70.1'
+	$(Q)$(JAX_VENV)/bin/pip install 'jax>=0.10' 'setuptools>=70.1' flatbuffers e3nn-jax
 
 # Generated code is compiled as its users would: no language standard given, so that compilers may fuse multiply
 # and add.

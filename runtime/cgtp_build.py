@@ -16,6 +16,7 @@ Variables of the environment:
     CGTP_TORCH          the folder of PyTorch, where it is not importable
     CGTP_JAX            the folder of jaxlib, likewise
     CGTP_PACKAGE        the package's name, where it is not the folder's
+    CGTP_SCRIPT         1: modules can be given to torch.jit.script (takes a minute; for the PyTorch that is here alone)
     MAX_JOBS            compilers at a time: as many as there are cores
 """
 from __future__ import annotations
@@ -34,6 +35,7 @@ from typing import NamedTuple
 
 RUNTIME = os.path.dirname(os.path.abspath(__file__))
 KERNEL = {"cpu": ", portable C.", "cuda": ", CUDA."}  # how first lines of kernels' files end
+DEVICE_RUNTIME = {"cpu": [], "cuda": [f"{RUNTIME}/cgtp_graph.cu", f"{RUNTIME}/cgtp_guard.cu"]}
 
 
 class Framework(NamedTuple):
@@ -52,7 +54,8 @@ class Framework(NamedTuple):
 FRAMEWORKS = {
     "torch": Framework("PyTorch", "torch", "CGTP_TORCH", "_torch.cpp", ".py", "lib{name}_{device}.so", (),
                        {"cpu": ("-ltorch_cpu",), "cuda": ("-ltorch_cpu", "-ltorch_cuda")},
-                       ("cgtp_product.py", "cgtp_torch.py", "cgtp_torch_ops.py"), "torch>=2.10"),
+                       ("cgtp_product.py", "cgtp_torch.py", "cgtp_torch_graph.py", "cgtp_torch_ops.py", "cgtp_torch_script.py",
+                        "cgtp_scripted.py", "cgtp_wigner.py"), "torch>=2.10"),
     "jax": Framework("JAX", "jaxlib", "CGTP_JAX", "_jax.cpp", "_jax.py", "lib{name}_{device}_jax.so",
                      ("-fpermissive",),  # for which XLA's headers ask GCC
                      {"cpu": (), "cuda": ()},
@@ -160,7 +163,7 @@ class Builder:
         """Begins to compile a product's sources for a device; defined: the library of another one defines PyTorch's
         operators."""
         jobs = [(path, self.compiler(path, device)) for path in
-                (*kernels(folder, name, device), f"{folder}/{name}.c", f"{RUNTIME}/cgtp.c")]
+                (*kernels(folder, name, device), f"{folder}/{name}.c", f"{RUNTIME}/cgtp.c", *DEVICE_RUNTIME[device])]
         macros = ["-DCGTP_TORCH_NO_DEF"] if defined and framework is FRAMEWORKS["torch"] else []
         jobs.append((f"{folder}/{name}{framework.source}",
                      [*self.cxx, *framework.flags, "-isystem", f"{package_folder(framework)}/include", *macros]))
@@ -182,6 +185,16 @@ class Builder:
         else:
             self.run([*shlex.split(os.environ.get("CXX", "c++")), "-shared", "-Wl,-Bsymbolic", *self.openmp, "-o", made,
                       *objects, *libraries])
+
+
+    def script(self, into: str) -> None:
+        """The operators of scripted modules, which are for one PyTorch alone."""
+        torch = package_folder(FRAMEWORKS["torch"])
+        made = self.object_of(f"{RUNTIME}/cgtp_script.cpp", [
+            *("-std=c++20" if flag.startswith("-std") else flag for flag in self.cxx), "-isystem", f"{torch}/include",
+            "-isystem", f"{torch}/include/torch/csrc/api/include"])
+        self.run([*shlex.split(os.environ.get("CXX", "c++")), "-shared", "-o", f"{into}/libcgtp_script.so", made,
+                  f"-L{torch}/lib", "-ltorch_cpu", "-lc10"])
 
 
 def build(folder: str, into: str, temporary: str) -> None:
@@ -207,6 +220,8 @@ def build(folder: str, into: str, temporary: str) -> None:
                     shutil.copy(f"{folder}/{name}{suffix}", into)
         for framework, name, device, objects in libraries:
             builder.link(framework, name, device, [made.result() for made in objects], into)
+    if FRAMEWORKS["torch"] in used(folder) and os.environ.get("CGTP_SCRIPT", "0") not in ("", "0"):
+        builder.script(into)
     for name in sorted({"cgtp.h"}.union(*(framework.runtime for framework in used(folder)))):
         shutil.copy(f"{RUNTIME}/{name}", into)
     with open(f"{into}/py.typed", "w"):
@@ -215,6 +230,19 @@ def build(folder: str, into: str, temporary: str) -> None:
     with open(f"{into}/__init__.py", "w") as file:
         words = " and ".join(framework.words for framework in used(folder))
         file.write(f'"""Products of cgtpgen for {words}: modules {", ".join(modules)}."""\n')
+        file.write(registration(folder))
+
+
+def registration(folder: str) -> str:
+    """What makes `import PACKAGE` register the operators for PyTorch, by which programs that are exported name them."""
+    names = [name for name, its in products(folder).items() if FRAMEWORKS["torch"] in its]
+    if not names:
+        return ""
+    imports = "".join(f"from . import {name}  # noqa: F401\n" for name in names)
+    if len(used(folder)) == 1:
+        return imports
+    return "import importlib.util\n\nif importlib.util.find_spec(\"torch\"):\n" + \
+        "".join(f"    {line}\n" for line in imports.splitlines())
 
 
 def used(folder: str) -> list[Framework]:

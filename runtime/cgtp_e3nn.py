@@ -18,6 +18,10 @@ def spec_of(product: Any, name: str, **keys: Any) -> str:
     Coefficients are the module's, to the last digit. Where keys do not say otherwise the precision is the type of the
     module's buffers, and weights are one row for all items where the module shares them.
     """
+    for needed in "irreps_in1", "irreps_in2", "irreps_out", "instructions", "output_mask", "shared_weights", "weight_numel":
+        if not hasattr(product, needed):
+            raise TypeError(f"{type(product).__name__} is no TensorProduct of e3nn: it has no {needed} "
+                            f"(docs/porting.md says what there is instead)")
     spec: dict[str, Any] = {
         "cgtp": 1,
         "name": name,

@@ -6,15 +6,17 @@ compiled, mapped over, sharded, run on CPUs and CUDA devices, and are differenti
 """
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import dataclass
 from typing import Any, Optional, Union
 
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 
-from .cgtp_jax_ops import words
+from .cgtp_jax_ops import alike, words
 from .cgtp_product import Product
 
 Array = Any  # of JAX or numpy
@@ -36,9 +38,13 @@ class Graph:
     order: Optional[Array]         # [edges] edge i was order[i] in the edge_index; None: it was sorted
     senders: int                   # how many nodes there are
     receivers: int
+    fault: Optional[Array] = None  # two words, of lists that were prepared while compiled: cgtp_guard.h
 
     def sort(self, rows: Array) -> Array:
         """Brings what there is of each edge [edges, ..] from the order of the edge_index into the graph's."""
+        if rows.shape[0] != self.sender.shape[0]:
+            raise ValueError(f"rows have shape {list(rows.shape)}: there is to be one for each edge, of which there are "
+                             f"{self.sender.shape[0]}")
         return rows if self.order is None else jnp.take(rows, self.order, axis=0, unique_indices=True, mode="clip")
 
     def unsort(self, rows: Array) -> Array:
@@ -47,8 +53,13 @@ class Graph:
 
 
 jax.tree_util.register_dataclass(
-    Graph, data_fields=["sender", "receiver", "receiver_row", "by_sender", "sender_row", "order"],
+    Graph, data_fields=["sender", "receiver", "receiver_row", "by_sender", "sender_row", "order", "fault"],
     meta_fields=["senders", "receivers"])
+
+
+jax.export.register_pytree_node_serialization(
+    Graph, serialized_name=f"{__name__}.Graph", serialize_auxdata=lambda numbers: json.dumps(list(numbers)).encode(),
+    deserialize_auxdata=lambda text: tuple(json.loads(bytes(text).decode())))
 
 
 def prepare_graph(edge_index: Array, senders: int, receivers: Optional[int] = None, *, sender_row: int = 0,
@@ -59,12 +70,15 @@ def prepare_graph(edge_index: Array, senders: int, receivers: Optional[int] = No
     There are `senders` and `receivers` nodes (as many, where only one number is given). Indices out of range are an
     error. dtype: that of node numbers, the spec's index_type; sort: not needed by products with edges: any.
 
-    It is computed on the host. In functions that are compiled or mapped over, where the edge_index is not known yet, it
-    is traced, without a look at indices: prepare the graph outside, and pass it.
+    It is computed on the host, of the numbers that are there now, and has none of the edge_index's memory. In functions
+    that are compiled or mapped over, where the edge_index is not known yet, it is traced; an index out of range is then an
+    error of the kernel on a CPU, and on a device makes results NaN, which the next call says.
     """
     receivers = senders if receivers is None else receivers
     traced = isinstance(edge_index, jax.core.Tracer)
-    edges = edge_index if traced else np.asarray(edge_index)
+    if isinstance(edge_index, jax.Array) and not traced:
+        edge_index = jnp.array(edge_index, copy=True)  # an array keeps what it once was on the host, whoever writes to it
+    edges = edge_index if traced else np.array(edge_index)
     if edges.ndim != 2 or edges.shape[0] != 2:
         raise ValueError(f"edge_index has shape {list(edges.shape)}, not [2, edges]")
     if edges.dtype.kind not in "iu":
@@ -76,7 +90,9 @@ def prepare_graph(edge_index: Array, senders: int, receivers: Optional[int] = No
                 raise IndexError(f"edge_index has a {name} {ends.min() if ends.min() < 0 else ends.max()}: it is the "
                                  f"number of no node, of which there are {nodes}")
     xp = jnp if traced else np
-    order = None
+    order = fault = None
+    if traced:
+        sender, receiver, fault = _mended(sender, receiver, senders, receivers)
     if sort and (traced or (receiver[1:] < receiver[:-1]).any()):
         order = _ascending(xp, receiver)
         sender, receiver = sender[order], receiver[order]
@@ -86,7 +102,31 @@ def prepare_graph(edge_index: Array, senders: int, receivers: Optional[int] = No
         rest = (words(_rows(xp, receiver, receivers)), _numbers(by_sender, dtype),
                 words(_rows(xp, sender[by_sender], senders)))
     parts = (_numbers(sender, dtype), _numbers(receiver, dtype), *rest, None if order is None else order.astype(np.int32))
-    return Graph(*(None if part is None else jnp.asarray(part) for part in parts), senders, receivers)
+    return Graph(*(None if part is None else jnp.asarray(part) for part in parts), senders, receivers, fault)
+
+
+def _mended(sender: Array, receiver: Array, senders: int, receivers: int) -> tuple[Array, Array, Array]:
+    """Node numbers of 32 bits will do; on devices those out of range become 0, and the fault says where one is. On a CPU
+    they stay out of range, and the kernel refuses them."""
+    def keep(sender: Array, receiver: Array) -> tuple[Array, Array, Array]:
+        return tuple(alike((sender, receiver, jnp.full(2, -1, jnp.int32))))
+
+    def mend(sender: Array, receiver: Array) -> tuple[Array, Array, Array]:
+        fault = jnp.full(2, -1, jnp.int32)
+        made = []
+        for kind, ends, nodes in (1, receiver, receivers), (0, sender, senders):  # kinds of cgtp_fault.h
+            bad = (ends < 0) | (ends >= nodes)
+            first = jnp.min(jnp.where(bad, jnp.arange(ends.shape[0], dtype=jnp.int32), 2**31 - 1), initial=2**31 - 1)
+            fault = jnp.where(bad.any(), jnp.stack([first, jnp.int32(kind << 28)]), fault)
+            made.append(jnp.where(bad, 0, ends))
+        return tuple(alike((made[1], made[0], fault)))
+
+    def within(ends: Array, nodes: int) -> Array:
+        """Out of range stays out of range with fewer bits."""
+        if ends.dtype.kind == "u":
+            return jnp.minimum(ends, nodes).astype(jnp.int32)
+        return jnp.clip(ends, -1, nodes)
+    return jax.lax.platform_dependent(within(sender, senders), within(receiver, receivers), cpu=keep, default=mend)
 
 
 def _ascending(xp: Any, values: Array) -> Array:
@@ -96,7 +136,9 @@ def _ascending(xp: Any, values: Array) -> Array:
 
 def _rows(xp: Any, ascending: Array, nodes: int) -> Array:
     """[nodes + 1]: where the edges of each node begin."""
-    return xp.searchsorted(ascending, xp.arange(nodes + 1, dtype=ascending.dtype))
+    if xp is np:
+        return np.searchsorted(ascending, np.arange(nodes + 1, dtype=ascending.dtype))
+    return jnp.cumsum(jnp.zeros(nodes + 1, jnp.int32).at[ascending + 1].add(1, mode="drop"))  # also of symbolic sizes
 
 
 def _numbers(values: Array, dtype: Any) -> Array:
@@ -108,10 +150,27 @@ def _array(p: Product, slot: str, value: Array) -> Array:
     name = "weight" if slot == "w" else slot
     if value is None:
         raise ValueError(f"{p.name} has {p.dim[slot]} weights: pass them")
+    if hasattr(value, "irreps") and hasattr(value, "array"):  # an IrrepsArray of e3nn-jax
+        if slot != "w" and (p.layout[slot] != "mul_ir" or _merged(str(value.irreps)) != _merged(p.irreps[slot])):
+            raise ValueError(f"{name} is of irreps {value.irreps}: those of {p.name} are {p.irreps[slot]}, in layout "
+                             f"{p.layout[slot]}")
+        value = value.array
     value = jnp.asarray(value)
     if value.shape[-1:] != (p.dim[slot],):
         raise ValueError(f"{name} has shape {list(value.shape)}: its rows are to have {p.dim[slot]} elements")
     return value
+
+
+def _merged(irreps: str) -> list[tuple[int, str]]:
+    """(multiplicity, irrep) in order, those of the same irrep together, as rows in mul_ir do not tell them apart."""
+    found: list[tuple[int, str]] = []
+    for term in irreps.replace(" ", "").split("+") if irreps else []:
+        mul, _, irrep = term.rpartition("x")
+        if found and found[-1][1] == irrep:
+            found[-1] = found[-1][0] + int(mul or 1), irrep
+        elif int(mul or 1):
+            found.append((int(mul or 1), irrep))
+    return found
 
 
 def _call(p: Product, given: dict[str, Array], graph: tuple[Any, ...]) -> Array:
@@ -162,6 +221,9 @@ def convolve(p: Product, x: Array, y: Array, weight: Optional[Array], graph: Uni
             rows = graph.sender.shape[0] if p.index[slot] == "item" else 1
             given[slot] = jnp.broadcast_to(value, (rows, p.dim[slot]))
         elif p.index[slot] == "item":
+            if value.ndim != 2 or value.shape[0] != graph.sender.shape[0]:
+                raise ValueError(f"{'weight' if slot == 'w' else slot} has shape {list(value.shape)}: it is to have a row for "
+                                 f"each edge, of which there are {graph.sender.shape[0]}")
             given[slot] = graph.sort(value)
     z = _call(p, given, _arguments(p, graph))
     return graph.unsort(z) if p.index["z"] == "item" else z
@@ -183,8 +245,9 @@ def _arguments(p: Product, graph: Graph) -> tuple[Any, ...]:
     if wide != (wanted.itemsize == 8):
         raise TypeError(f"the graph's node numbers are {'int64' if wide else 'int32'}, those of {p.name} {wanted}: pass "
                         f"prepare_graph that dtype")
+    fault = () if graph.fault is None else (graph.fault,)
     if p.edges == "any":
-        return graph.sender, graph.receiver, graph.senders, graph.receivers
+        return graph.sender, graph.receiver, graph.senders, graph.receivers, *fault
     if graph.receiver_row is None:
         raise ValueError(f"{p.name} needs sorted edges: prepare_graph(.., sort=True)")
-    return graph.sender, graph.receiver, graph.receiver_row, graph.by_sender, graph.sender_row
+    return graph.sender, graph.receiver, graph.receiver_row, graph.by_sender, graph.sender_row, *fault

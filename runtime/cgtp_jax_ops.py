@@ -81,15 +81,21 @@ class Operator(Calculus):
     # ---- calls ----
 
     def __call__(self, arrays: Sequence[Any], graph: Graph) -> tuple[Any, ...]:
-        numbers = tuple(value for value in graph if isinstance(value, int))
-        operands = [*arrays, *(value for value in graph if not isinstance(value, int))]
+        numbers = tuple(value for value in graph if not hasattr(value, "shape"))  # or symbols that stand for some
+        operands = [*arrays, *(value for value in graph if hasattr(value, "shape"))]
         return tuple(self.kernel_p.bind(*alike(operands), numbers=numbers))
 
     def split(self, operands: Sequence[Any], numbers: Numbers) -> tuple[Arrays, Graph]:
         return dict(zip(self.kernel.inputs, operands)), (*operands[self.inputs:], *numbers)
 
     def rows(self, graph: Graph) -> dict[str, int]:
-        return self.product.rows(graph)
+        return self.product.rows((*[part for part in graph if hasattr(part, "shape")][:len(self.of_graph)],
+                                  *(part for part in graph if not hasattr(part, "shape"))))
+
+    @property
+    def of_graph(self) -> tuple[str, ...]:
+        """The arrays of a graph that the kernel takes; its fault may follow."""
+        return PARTS[:{None: 0, "any": 2, "sorted": 5}[self.product.edges]]
 
     def zeros(self, slot: str, inputs: Arrays, graph: Graph) -> Any:
         return jnp.zeros((self.rows(graph)[self.product.index[slot]], self.product.dim[slot]), self.product.dtype[slot])
@@ -101,7 +107,7 @@ class Operator(Calculus):
         for name, slot in self.kernel.inputs.items():
             self.expect(name, inputs[name], (rows[self.product.index[slot[-1]]], self.product.dim[slot[-1]]),
                         np.dtype(self.product.dtype[slot[-1]]))
-        for name, part in zip(PARTS, graph):
+        for name, part in zip((*self.of_graph, "fault"), graph):
             if hasattr(part, "shape"):
                 self.expect(name, part, self.part_shape(name, rows), np.dtype(np.int32))
         results = [((rows[self.product.index[slot]], self.product.dim[slot]), np.dtype(self.product.dtype[slot]))
@@ -117,6 +123,8 @@ class Operator(Calculus):
         return list(jax.make_jaxpr(depends)(*types).out_avals)
 
     def part_shape(self, name: str, rows: dict[str, int]) -> tuple[int, ...]:
+        if name == "fault":
+            return (2,)
         nodes = {"receiver_row": "receiver", "sender_row": "sender"}.get(name)
         length = rows[nodes] + 1 if nodes else rows["item"]
         return (length, 2) if nodes or np.dtype(self.product.index_dtype).itemsize == 8 else (length,)
@@ -138,9 +146,13 @@ class Operator(Calculus):
                                       f"{'c' if platform == 'cpu' else platform}, too")
         rows = self.rows(self.split(context.avals_in, numbers)[1])
         sizes = [rows["item"], rows.get("sender", 0), rows.get("receiver", 0)]
-        room = jax.core.ShapedArray((self.workspace[platform](*sizes),), np.dtype(np.uint8))
+        known = all(map(jax.core.is_constant_dim, sizes))  # else the handler looks at arrays, and makes room
+        if not known and platform != "cpu":
+            raise NotImplementedError(f"{self.product.name}: sizes that are symbols work on CPUs alone, since what a device "
+                                      f"needs for a call is to be known: export for each size")
+        room = jax.core.ShapedArray((self.workspace[platform](*sizes) if known else 0,), np.dtype(np.uint8))
         call = jax.ffi.ffi_lowering(self.target)
-        attributes = dict(zip(("items", "senders", "receivers"), map(np.int64, sizes)))
+        attributes = {name: np.int64(size if known else -1) for name, size in zip(("items", "senders", "receivers"), sizes)}
         return call(context.replace(avals_out=[*context.avals_out, room]), *operands, **attributes)[:-1]
 
     def lower(self, context: Any, *operands: Any, numbers: Numbers) -> Any:
@@ -281,7 +293,7 @@ class Operator(Calculus):
             arrays = [operand if index[slot[-1]] == "shared" else self.stacked(operand, dim, copies)
                       for operand, dim, slot in zip(moved, dims, slots)]
             parts = [shifted(name, operand, dim is not None, copies, rows)
-                     for name, operand, dim in zip(PARTS, moved[self.inputs:], dims[self.inputs:])]
+                     for name, operand, dim in zip((*self.of_graph, "fault"), moved[self.inputs:], dims[self.inputs:])]
             found = self.kernel_p.bind(*alike([*arrays, *parts]), numbers=tuple(copies * n for n in numbers))
             results = [value.reshape(copies, value.shape[0] // copies, value.shape[1]) for value in found]
         return results, [0] * len(results)
@@ -322,12 +334,15 @@ def words(values: Any) -> Any:
     if isinstance(values, np.ndarray):
         return np.ascontiguousarray(values, "<i8").view("<i4").reshape(*values.shape, 2)
     if values.dtype.itemsize == 8:
-        return jax.lax.bitcast_convert_type(values, jnp.int32)
+        low = (values & 0xffffffff).astype(jnp.uint32).astype(jnp.int32)  # whose sizes may be symbols
+        return jnp.stack([low, (values >> 32).astype(jnp.int32)], -1)
     return jnp.stack([values.astype(jnp.int32), jnp.zeros(values.shape, jnp.int32)], -1)
 
 
 def shifted(name: str, part: Any, mapped: bool, copies: int, rows: dict[str, int]) -> Any:
     """An array of a graph for so many copies of it, as one graph."""
+    if name == "fault":  # that of the first copy that has one
+        return part[jnp.argmax(part[:, 1] >= 0)] if mapped else part
     step = rows[name if name in rows else "item"]
     part = part if mapped else jnp.broadcast_to(part, (copies, *part.shape))
     offsets = (jnp.arange(copies, dtype=jnp.int32) * step).reshape(-1, *(1,) * (part.ndim - 1))

@@ -78,6 +78,11 @@ class Product:
             return {"item": items, "sender": graph[2], "receiver": graph[3], "shared": 1}
         return {"item": items, "sender": graph[4].shape[0] - 1, "receiver": graph[2].shape[0] - 1, "shared": 1}
 
+    def computes_as(self, other: "Product") -> bool:
+        """Do both compute the same, if of other types?"""
+        return all(getattr(self, name) == getattr(other, name) for name in (
+            "edges", "index_dtype", "irreps", "dim", "index", "layout", "instructions"))
+
     def forward(self) -> "Calculus":
         """The operator of the kernel that computes z from x, y and w."""
         for operator in self.operators.values():

@@ -4,8 +4,9 @@
  * C++17. It uses nothing of PyTorch but its stable ABI: a library that is compiled once works with
  * PyTorch 2.10 and every later one. What an operator takes and returns follows from the product's descriptor:
  * the kernel's inputs, then the graph (sender, receiver, receiver_row, by_sender, sender_row; with edges: any
- * sender, receiver and the numbers of both) or the number of items; it returns the kernel's outputs. Arrays
- * are tensors [rows, elements of a row], contiguous, or, where the spec has rows: strided, slices of such.
+ * sender, receiver and the numbers of both; then its fault, cgtp_guard.h, or nothing) or the number of items; it
+ * returns the kernel's outputs. Arrays are tensors [rows, elements of a row], contiguous, or, where the spec has
+ * rows: strided, slices of such. cgtp_torch_graph.h has the operators that prepare a graph.
  *
  * Outputs and the workspace are memory of PyTorch's allocator, on CUDA kernels run on its current stream.
  */
@@ -16,13 +17,14 @@
 #define TORCH_TARGET_VERSION (((0ULL + 2) << 56) | ((0ULL + 10) << 48))
 #endif
 
-#include "cgtp.h"
+#include "cgtp_guard.h"
 
 #include <torch/csrc/inductor/aoti_torch/c/shim.h>
 #include <torch/csrc/stable/library.h>
 #include <torch/headeronly/util/Exception.h>
 
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -33,12 +35,18 @@ namespace cgtp_torch
 /* What an operator that is being called is: for messages. */
 struct operation {
     const cgtp_product &product;
-    const cgtp_kernel &kernel;
+    const char *name; /* after the product's */
 };
 
 [[noreturn]] inline void fail(const operation &op, const std::string &why)
 {
-    throw std::runtime_error(std::string("cgtp::") + op.product.name + "_" + op.kernel.name + ": " + why);
+    throw std::runtime_error(std::string("cgtp::") + op.product.name + "_" + op.name + ": " + why);
+}
+
+inline void check(const operation &op, cgtp_status status)
+{
+    if (status != CGTP_OK)
+        fail(op, cgtp_status_text(status));
 }
 
 inline void check(const operation &op, AOTITorchError error)
@@ -257,6 +265,16 @@ void point(graph_type &graph, const items &all, bool sorted, const view *v)
     }
 }
 
+#ifdef USE_CUDA
+/* Has an earlier call met a fault on the device? Who has its results, which are NaN, is told once. */
+inline void tell(const operation &op)
+{
+    const std::string words = cgtp_guard::seen_words(cgtp_guard_seen());
+    if (!words.empty())
+        fail(op, words);
+}
+#endif
+
 /* Reads a graph from its tensors, and with edges: any from the numbers that follow them on the stack. */
 inline void read_graph(const operation &op, const tensor *given, size_t count, const StableIValue *numbers,
                        const device &on, items &all)
@@ -286,6 +304,24 @@ inline void read_graph(const operation &op, const tensor *given, size_t count, c
         point<cgtp_graph64, int64_t>(all.graph64, all, sorted, v);
     else
         point<cgtp_graph, int32_t>(all.graph, all, sorted, v);
+#ifndef USE_CUDA
+    const std::string wrong = op.product.index_size == 8 ? cgtp_guard::fault_of(all.graph64, sorted)
+                                                         : cgtp_guard::fault_of(all.graph, sorted);
+    if (!wrong.empty())
+        fail(op, "its graph is wrong: " + wrong);
+#endif
+}
+
+/* A graph's fault, if it came with one: a number in device memory. */
+inline const uint64_t *read_fault(const operation &op, StableIValue given, const device &on, tensor &held)
+{
+    const std::optional<AtenTensorHandle> handle = torch::stable::detail::to<std::optional<AtenTensorHandle>>(given);
+    if (!handle)
+        return nullptr;
+    held.reset(*handle);
+    const view v = look(op, held);
+    expect(op, "fault", v, 1, -1, aoti_torch_dtype_int64(), on);
+    return reinterpret_cast<const uint64_t *>(v.data);
 }
 
 /* ---- the call ---- */
@@ -316,23 +352,40 @@ inline view aligned(const operation &op, const view &v, size_t size, tensor &t)
     return look(op, t);
 }
 
-inline void run(const operation &op, StableIValue *stack, uint64_t arguments)
+/* Where the graph is at fault outputs become NaN, on a device; on a CPU the list was refused when it was prepared. */
+inline void guard(const operation &op, const uint64_t *fault, const std::vector<cgtp_guarded> &outputs, void *stream)
+{
+#ifdef USE_CUDA
+    if (fault)
+        check(op, cgtp_guard_outputs(fault, outputs.data(), static_cast<int>(outputs.size()), cgtp_guard_seen(), stream));
+#else
+    (void)outputs, (void)stream;
+    if (fault && *fault != CGTP_FAULT_NONE)
+        fail(op, cgtp_guard::words(*fault));
+#endif
+}
+
+inline void run(const operation &op, const cgtp_kernel &k, StableIValue *stack, uint64_t arguments)
 {
     const cgtp_product &p = op.product;
-    const cgtp_kernel &k = op.kernel;
     const size_t graphs = !p.graph   ? 0
                           : p.sorted ? 5
                                      : 2,
                  inputs = static_cast<size_t>(k.inputs), outputs = static_cast<size_t>(k.outputs);
     std::vector<tensor> held(inputs + graphs + outputs);
+    tensor fault_held;
     tensor *const input = held.data(), *const graph = input + inputs, *const output = graph + graphs;
     for (size_t i = 0; i < inputs + graphs; i++) /* all at once: they are ours to release whatever happens */
         held[i].reset(torch::stable::detail::to<AtenTensorHandle>(stack[i]));
     if (inputs + graphs == 0)
         fail(op, "it has no arguments by which PyTorch could find a device");
     const device on = look(op, held[0]).on;
+    const uint64_t *const fault = p.graph ? read_fault(op, stack[arguments - 1], on, fault_held) : nullptr;
     const current_device current(op, on);
     items all;
+#ifdef USE_CUDA
+    tell(op);
+#endif
     if (p.graph)
         read_graph(op, graph, graphs, stack + inputs + graphs, on, all);
     else
@@ -351,18 +404,19 @@ inline void run(const operation &op, StableIValue *stack, uint64_t arguments)
         stride[i] = stride_of(used);
     }
     std::vector<void *> to(outputs);
+    std::vector<cgtp_guarded> made(outputs);
     for (size_t o = 0; o < outputs; o++) {
         const cgtp_slot slot = k.output[o].slot;
-        output[o] = allocate(op, on, dtype_of(p.type[slot]), all.rows[p.index[slot]], p.dim[slot]);
+        const int64_t rows = all.rows[p.index[slot]];
+        output[o] = allocate(op, on, dtype_of(p.type[slot]), rows, p.dim[slot]);
         check(op, aoti_torch_get_data_ptr(output[o].get(), &to[o]));
+        made[o] = {to[o], static_cast<size_t>(rows * p.dim[slot]) * cgtp_type_size(p.type[slot])};
     }
     const void *graph_of = p.index_size == 8 ? static_cast<const void *>(&all.graph64) : &all.graph;
     const size_t bytes = k.workspace(graph_of);
     const workspace room(op, on, bytes == CGTP_NO_WORKSPACE ? 0 : bytes);
-    const cgtp_status status =
-        k.run(graph_of, from.data(), to.data(), stride.data(), room.data, bytes, current.stream);
-    if (status != CGTP_OK)
-        fail(op, cgtp_status_text(status));
+    check(op, k.run(graph_of, from.data(), to.data(), stride.data(), room.data, bytes, current.stream));
+    guard(op, fault, made, current.stream);
     for (size_t o = 0; o < outputs; o++)
         stack[o] = torch::stable::detail::from(output[o].release());
 }
@@ -371,7 +425,7 @@ inline void run(const operation &op, StableIValue *stack, uint64_t arguments)
 template <const cgtp_product &product, int number>
 void call(StableIValue *stack, uint64_t arguments, uint64_t)
 {
-    run({product, product.kernel[number]}, stack, arguments);
+    run({product, product.kernel[number].name}, product.kernel[number], stack, arguments);
 }
 
 } // namespace cgtp_torch

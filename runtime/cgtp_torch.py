@@ -6,134 +6,48 @@ compiled and exported, run on CPUs and CUDA devices, and are differentiable as o
 """
 from __future__ import annotations
 
-from typing import Any, Iterator, NamedTuple, Optional, Union
+from typing import Any, Iterator, Optional, Union
 
 import torch
 from torch import Tensor
-from torch.utils import weak
 
 from .cgtp_product import Instruction, Product
+from .cgtp_wigner import wigner_3j
+from .cgtp_torch_graph import ANY, GIVEN, SORT, Edges, Graph, find_graph, forget, prepare_graph  # noqa: F401
+from .cgtp_torch_ops import twins
+from .cgtp_torch_script import scripted
 
 
-class Graph(NamedTuple):
-    """A list of edges as kernels take it: sorted by receiver, and indexed. `prepare_graph` makes it."""
+class _Constants(torch.nn.Module):
+    """What a module of e3nn has in its state beside its weights, so that it can load that of one of ours."""
 
-    sender: Tensor                  # [edges], sorted by receiver, as all of these
-    receiver: Tensor                # [edges], ascends
-    senders: int                    # how many nodes there are
-    receivers: int
-    receiver_row: Optional[Tensor]  # [receivers + 1] edges receiver_row[r] .. receiver_row[r+1] - 1 end at r
-    by_sender: Optional[Tensor]     # [edges] edges, ordered by sender
-    sender_row: Optional[Tensor]    # [senders + 1] by_sender[sender_row[s] ..] are the edges from s
-    order: Optional[Tensor]         # [edges] edge i was order[i] in the edge_index; None: it was sorted
+    def __init__(self, constants: dict[str, Any], dtype: torch.dtype):
+        super().__init__()
+        for name, value in constants.items():
+            self.register_buffer(name, torch.tensor(value, dtype=dtype if name.startswith("_w3j") else torch.int64))
 
-    def sort(self, rows: Tensor) -> Tensor:
-        """Brings what there is of each edge [edges, ..] from the order of the edge_index into the graph's."""
-        return rows if self.order is None else rows.index_select(0, self.order)
-
-    def to(self, device: Union[str, torch.device]) -> "Graph":
-        """The same on another device."""
-        return Graph(*(value.to(device) if isinstance(value, Tensor) else value for value in self))
-
-    def unsort(self, rows: Tensor) -> Tensor:
-        """The other way round."""
-        if self.order is None:
-            return rows
-        return rows.index_select(0, torch.empty_like(self.order).index_copy_(
-            0, self.order, torch.arange(self.order.shape[0], device=self.order.device)))
+    def _load_from_state_dict(self, *_: Any) -> None:
+        """They are constants."""
 
 
-# owner of senders -> {how: (owner of receivers, Graph)}
-_prepared: weak.WeakIdKeyDictionary = weak.WeakIdKeyDictionary()
-
-
-Edges = Union[Tensor, tuple[Tensor, Tensor]]  # an edge_index, or its rows: (sender, receiver)
-
-
-def prepare_graph(edge_index: Edges, senders: int, receivers: Optional[int] = None, *, sender_row: int = 0,
-                  sort: bool = True, dtype: torch.dtype = torch.int32) -> Graph:
-    """Prepares an edge_index [2, edges], in any order, for all convolutions; or a pair of its rows, (sender, receiver).
-
-    Row `sender_row` of it has the senders, the other one the receivers: 0 in MACE and PyTorch Geometric, 1 in NequIP
-    and SevenNet. There are `senders` and `receivers` nodes (as many, where only one number is given). Indices out of
-    range are an error. dtype: that of node numbers, the spec's index_type; sort: not needed by products with edges: any.
-
-    The result is kept as long as the edge_index lives and does not change, so that layers may ask again; looking at it
-    for the first time waits for the device. In functions that are compiled, exported or traced it is computed each time,
-    without a look at indices: prepare the graph outside, and pass it.
-    """
-    receivers = senders if receivers is None else receivers
-    if isinstance(edge_index, Tensor):
-        owner, other, where = edge_index, edge_index, (sender_row,)
-    else:  # rows may be views, made anew for each call: what lives is what they are views of
-        owner, other = _owner(edge_index[0]), _owner(edge_index[1])
-        where = (id(other), *((row.storage_offset(), row.stride(), row.shape) for row in edge_index))
-    if torch.compiler.is_compiling() or torch.jit.is_tracing() or owner.is_inference() or other.is_inference():
-        return _prepare(*_ends(edge_index, sender_row), senders, receivers, sort, dtype, is_sorted=not sort)
-    how = (owner._version, other._version, where, senders, receivers, sort, dtype)
-    known = _prepared.setdefault(owner, {})
-    if how in known and known[how][0]() is other:
-        return known[how][1]
-    for stale in [key for key, (ref, _) in known.items() if key[0] != owner._version or ref() is None]:
-        del known[stale]
-    ends = _ends(edge_index, sender_row)
-    is_sorted = _check_edges(*ends, senders, receivers)
-    graph = _prepare(*ends, senders, receivers, sort, dtype, is_sorted or not sort)
-    known[how] = (weak.TensorWeakRef(other), graph)
-    return graph
-
-
-def _ends(edges: Edges, sender_row: int) -> tuple[Tensor, Tensor]:
-    """Senders and receivers."""
-    if isinstance(edges, Tensor):
-        if edges.dim() != 2 or edges.shape[0] != 2:
-            raise ValueError(f"edge_index has shape {list(edges.shape)}, not [2, edges]")
-        edges = edges[sender_row], edges[1 - sender_row]
-    sender, receiver = edges
-    if sender.dim() != 1 or receiver.shape != sender.shape:
-        raise ValueError(f"sender and receiver have shapes {list(sender.shape)} and {list(receiver.shape)}, not [edges]")
-    for row in edges:
-        if row.is_floating_point() or row.dtype == torch.bool:
-            raise TypeError(f"edge_index is of {row.dtype}, not of integers")
-    return sender, receiver
-
-
-def _owner(row: Tensor) -> Tensor:
-    """The tensor that a row is a view of."""
-    return row if row._base is None else row._base
-
-
-def _check_edges(sender: Tensor, receiver: Tensor, senders: int, receivers: int) -> bool:
-    """Refuses indices out of range, and says whether receivers ascend."""
-    if not sender.numel():
-        return True
-    facts = torch.stack([sender.min(), sender.max(), receiver.min(), receiver.max(),
-                         (receiver[1:] < receiver[:-1]).any().to(sender.dtype)]).tolist()
-    for name, least, most, nodes in ("sender", *facts[:2], senders), ("receiver", *facts[2:4], receivers):
-        if least < 0 or most >= nodes:
-            raise IndexError(f"edge_index has a {name} {least if least < 0 else most}: it is the number of no node, "
-                             f"of which there are {nodes}")
-    return not facts[4]
-
-
-def _prepare(sender: Tensor, receiver: Tensor, senders: int, receivers: int, sort: bool, dtype: torch.dtype,
-             is_sorted: bool) -> Graph:
-    with torch.no_grad():
-        order = None
-        if not is_sorted:
-            receiver, order = torch.sort(receiver, stable=True)
-            sender = sender.index_select(0, order)
-        sender, receiver = sender.to(dtype, copy=True), receiver.to(dtype, copy=True)
-        if not sort:
-            return Graph(sender, receiver, senders, receivers, None, None, None, None)
-        in_order, by_sender = torch.sort(sender, stable=True)
-        return Graph(sender, receiver, senders, receivers, _rows(receiver, receivers), by_sender.to(dtype),
-                     _rows(in_order, senders), order)
-
-
-def _rows(ascending: Tensor, nodes: int) -> Tensor:
-    """[nodes + 1]: where the edges of each node begin."""
-    return torch.searchsorted(ascending, torch.arange(nodes + 1, device=ascending.device, dtype=ascending.dtype))
+def _e3nn_constants(p: Product) -> dict[str, Any]:
+    """By names, of the symbols that e3nn's code for these instructions refers to."""
+    found: dict[str, Any] = {}
+    degrees = {slot: [(dim - 1) // 2 for _, dim in segments(p.irreps[slot])] for slot in "xyz"}
+    multiplicities = [mul for mul, _ in segments(p.irreps["x"])]
+    for i in p.instructions:
+        if 0 in i.path_shape:
+            continue
+        key = degrees["x"][i.i_in1], degrees["y"][i.i_in2], degrees["z"][i.i_out]
+        if i.connection_mode in ("uvu<v", "u<vw"):
+            mul = multiplicities[i.i_in1]
+            pairs = [(a, b) for a in range(mul) for b in range(a + 1, mul)]
+            found.setdefault(f"_triu_indices_{mul}", [[pair[side] for pair in pairs] for side in (0, 1)])
+        # cases that e3nn's code knows by heart: those with a scalar, and cross products
+        by_heart = i.connection_mode in ("uvw", "uvv", "uuu") or (i.connection_mode in ("uvu", "uuw") and i.has_weight)
+        if not by_heart or not (0 in key or (i.connection_mode == "uuu" and key == (1, 1, 1))):
+            found.setdefault("_w3j_{}_{}_{}".format(*key), wigner_3j(*key))
+    return found
 
 
 class _Module(torch.nn.Module):
@@ -149,9 +63,9 @@ class _Module(torch.nn.Module):
     def __init__(self, *, internal_weights: Optional[bool] = None, shared_weights: Optional[bool] = None):
         super().__init__()
         p = self.product
-        self._forward = p.forward() if any(i.path_weight for i in p.instructions) else None  # None: z is zero
-        self._slots = [("xyw".index(slot), slot, p.strided[slot]) for slot in self._forward.kernel.inputs.values()] \
-            if self._forward else []
+        # by the type of x: the kernel and its inputs; None: z is zero
+        self._forward = {dtype: self._kernel(twin) for dtype, twin in twins(p).items()} \
+            if any(i.path_weight for i in p.instructions) else None
         self._of_items = tuple(p.index[slot] == "item" for slot in "xyw")
         self._sorted, self._index_dtype = p.edges == "sorted", p.index_dtype
         self.irreps_in1, self.irreps_in2, self.irreps_out = p.irreps["x"], p.irreps["y"], p.irreps["z"]
@@ -173,6 +87,29 @@ class _Module(torch.nn.Module):
         else:
             self.register_buffer("weight", torch.Tensor())  # as e3nn's, so that state_dicts fit
         self.register_buffer("output_mask", self._output_mask())
+        constants = _e3nn_constants(p)
+        if constants:
+            self._compiled_main_left_right = _Constants(constants, p.dtype["z"])
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "product" in cls.__dict__:  # what NequIP imports before it loads a compiled model
+            cls._nequip_custom_ops_libs = (cls.__module__.rpartition(".")[0] or cls.__module__,)
+
+    def __prepare_scriptable__(self) -> torch.nn.Module:
+        """What torch.jit.script compiles in its place."""
+        return scripted(self, getattr(self, "_order", 0))
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *more: Any) -> None:
+        """Constants are not read: e3nn's, or none where the state is of an older version."""
+        for key in [key for key in state_dict if key.startswith(f"{prefix}_compiled_main")]:
+            del state_dict[key]
+        super()._load_from_state_dict(state_dict, prefix, *more)
+
+    @staticmethod
+    def _kernel(p: Product) -> tuple[Any, list[tuple[int, str, bool]]]:
+        operator = p.forward()
+        return operator, [("xyw".index(slot), slot, p.strided[slot]) for slot in operator.kernel.inputs.values()]
 
     def _output_mask(self) -> Tensor:
         """[elements of a row of z] 1 where some path writes."""
@@ -222,8 +159,9 @@ class _Module(torch.nn.Module):
         if self._forward is None:
             p = self.product
             return given[0].new_zeros((p.rows(graph)[p.index["z"]], p.dim["z"]), dtype=p.dtype["z"])
-        return self._forward([self._forward.dense(given[number], slot) if strided else given[number].contiguous()
-                              for number, slot, strided in self._slots], graph)[0]
+        forward, slots = self._forward.get(given[0].dtype) or self._forward[self.product.dtype["x"]]
+        return forward([forward.dense(given[number], slot) if strided else given[number].contiguous()
+                        for number, slot, strided in slots], graph)[0]
 
 
 class TensorProduct(_Module):
@@ -259,31 +197,51 @@ class Convolution(_Module):
 
     z = module(x, y, weight, edge_index), where x, y, weight and z have the rows that the spec's `index` says: a row for
     each edge, each sender or each receiver, or one alone. edge_index [2, edges] is in any order, and rows of edges are
-    in that order; or it is a pair, (sender, receiver); or a `Graph` of `prepare_graph`, which spares a look into the
-    cache, and which compiled functions and CUDA graphs should be given. Sorting rows of y and weight costs as much as
-    reading them: where edges are sorted by receiver to begin with (`Graph.sort`), nothing is moved.
+    in that order; or it is a pair, (sender, receiver); or a `Graph` of `prepare_graph`, which is taken as it is, and which
+    compiled functions and CUDA graphs should be given. Sorting rows of y and weight costs as much as reading them: where
+    edges are sorted by receiver to begin with, nothing is moved. That is found out where it can be, but not while a program
+    is made; `sorted` says it, and is then looked at.
 
     There are as many senders and receivers as rows of x, y, weight that have such an index; `receivers` says how many
     of z where no operand does and they differ. sender_row: the row of an edge_index that has the senders.
     """
 
-    def __init__(self, *, sender_row: int = 0, internal_weights: Optional[bool] = None,
+    def __init__(self, *, sender_row: int = 0, sorted: bool = False, internal_weights: Optional[bool] = None,
                  shared_weights: Optional[bool] = None):
         super().__init__(internal_weights=internal_weights, shared_weights=shared_weights)
-        self.sender_row = sender_row
+        self.sender_row, self.sorted = sender_row, sorted
+
+    @property
+    def _order(self) -> int:
+        """What is to be done with a list of edges."""
+        return ANY if self.product.edges == "any" else GIVEN if self.sorted else SORT
 
     def forward(self, x: Tensor, y: Tensor, weight: Optional[Tensor], edge_index: Union[Edges, Graph],
                 receivers: Optional[int] = None) -> Tensor:
-        graph = edge_index if isinstance(edge_index, Graph) else self._graph(edge_index, x, y, weight, receivers)
+        if isinstance(edge_index, Graph):
+            return self._convolve(x, y, weight, edge_index)
+        if torch.compiler.is_compiling():
+            return self._convolve(x, y, weight, self._graph(edge_index, x, y, weight, receivers))
+        try:
+            return self._convolve(x, y, weight, self._graph(edge_index, x, y, weight, receivers))
+        except RuntimeError:  # as an earlier call's list was found to be another: what is known of lists is not used again
+            forget()
+            raise
+
+    def _convolve(self, x: Tensor, y: Tensor, weight: Optional[Tensor], graph: Graph) -> Tensor:
         if weight is None or self.shared_weights:
             weight = self._weights(weight, graph)
+        arguments = self._arguments(graph)
         if graph.order is None:
-            return self._call((x, y, weight), self._arguments(graph))
+            return self._call((x, y, weight), arguments)
         x_of_items, y_of_items, w_of_items = self._of_items  # whose rows are in another order than the graph's
-        if w_of_items and self.weight_numel and not self.shared_weights:
-            weight = graph.sort(weight)
-        z = self._call((graph.sort(x) if x_of_items else x, graph.sort(y) if y_of_items else y, weight),
-                       self._arguments(graph))
+        w_of_items = w_of_items and self.weight_numel > 0 and not self.shared_weights
+        for name, rows, moved in ("x", x, x_of_items), ("y", y, y_of_items), ("weight", weight, w_of_items):
+            if moved and (rows.dim() != 2 or rows.shape[0] != graph.order.shape[0]):
+                raise ValueError(f"{name} has shape {list(rows.shape)}: it is to have a row for each edge, of which there are "
+                                 f"{graph.order.shape[0]}")
+        z = self._call((graph.sort(x) if x_of_items else x, graph.sort(y) if y_of_items else y,
+                        graph.sort(weight) if w_of_items else weight), arguments)
         return graph.unsort(z) if self.product.index["z"] == "item" else z
 
     def _weights(self, weight: Optional[Tensor], graph: Graph) -> Optional[Tensor]:
@@ -297,27 +255,33 @@ class Convolution(_Module):
 
     def _graph(self, edge_index: Edges, x: Tensor, y: Tensor, weight: Optional[Tensor],
                receivers: Optional[int]) -> Graph:
-        nodes = {self.product.index[slot]: value.shape[0] for slot, value in zip("wxy", (weight, x, y))
-                 if value is not None and value.dim() == 2}
+        nodes = {}
+        for slot, value in zip("wxy", (weight, x, y)):
+            if value is not None and self.product.index[slot] in ("sender", "receiver"):
+                if value.dim() != 2:
+                    raise ValueError(f"{'weight' if slot == 'w' else slot} has shape {list(value.shape)}: it is to have a row "
+                                     f"for each {self.product.index[slot]}, [{self.product.index[slot]}s, "
+                                     f"{self.product.dim[slot]}]")
+                nodes[self.product.index[slot]] = value.shape[0]
         senders = nodes.get("sender", receivers)
         receivers = nodes.get("receiver", senders if receivers is None else receivers)
         if receivers is None:
             raise ValueError("neither x nor y has a row for each node: pass `receivers`, or a Graph")
-        return prepare_graph(edge_index, receivers if senders is None else senders, receivers,
-                             sender_row=self.sender_row, sort=self.product.edges == "sorted",
-                             dtype=self.product.index_dtype)
+        return find_graph(edge_index, receivers if senders is None else senders, receivers, self.sender_row,
+                          self._order, self._index_dtype, self.product.name, wait=False)
 
     def _arguments(self, graph: Graph) -> tuple[Any, ...]:
         """What follows the arrays in an operator's arguments."""
-        sender, receiver, senders, receivers, receiver_row, by_sender, sender_row, _ = graph
+        sender, receiver, senders, receivers, receiver_row, by_sender, sender_row, _, fault = graph
         if sender.dtype != self._index_dtype:
             raise TypeError(f"the graph's node numbers are {sender.dtype}, those of {self.product.name} "
                             f"{self._index_dtype}: pass prepare_graph that dtype")
         if not self._sorted:
-            return sender, receiver, senders, receivers
+            return (sender, receiver, senders, receivers) if fault is None else (sender, receiver, senders, receivers, fault)
         if receiver_row is None:
             raise ValueError(f"{self.product.name} needs sorted edges: prepare_graph(.., sort=True)")
-        return sender, receiver, receiver_row, by_sender, sender_row
+        found = sender, receiver, receiver_row, by_sender, sender_row
+        return found if fault is None else (*found, fault)
 
 
 def segments(irreps: str) -> list[tuple[int, int]]:

@@ -21,10 +21,13 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
+from . import cgtp_torch_graph
 from .cgtp_product import Arrays, Calculus, Graph, Kernel, Product, check_digest, no_library
 
+SAVED = object()  # stands for a tensor that autograd keeps
+
 # What each call asks, found once.
-is_compiling, is_grad_enabled = torch.compiler.is_compiling, torch.is_grad_enabled
+is_compiling, is_tracing, is_grad_enabled = torch.compiler.is_compiling, torch.jit.is_tracing, torch.is_grad_enabled
 transforms_active, BelowAutograd = torch._C._are_functorch_transforms_active, torch._C._AutoDispatchBelowAutograd
 
 
@@ -39,6 +42,8 @@ class Operator(Calculus):
     def __call__(self, arrays: Sequence[Tensor], graph: Graph) -> tuple[Tensor, ...]:
         if is_compiling():
             made = self.op(*arrays, *graph)
+        elif is_tracing():
+            made = cgtp_torch_graph.traceable(self.op)(*arrays, *graph)
         elif forward_ad._current_level >= 0 or transforms_active():
             made = Differentiable.apply(self, *arrays, *graph)
         elif is_grad_enabled() and any([array.requires_grad for array in arrays]):
@@ -66,7 +71,10 @@ class Operator(Calculus):
 
     def split(self, arguments: Sequence[Any]) -> tuple[Arrays, Graph]:
         n = len(self.kernel.inputs)
-        return dict(zip(self.kernel.inputs, arguments)), tuple(arguments[n:])
+        graph = arguments[n:]
+        if graph and graph[-1] is None:  # no fault, which need not be said
+            graph = graph[:-1]
+        return dict(zip(self.kernel.inputs, arguments)), tuple(graph)
 
     def fake(self, *arguments: Any) -> Any:
         inputs, graph = self.split(arguments)
@@ -83,6 +91,9 @@ class Operator(Calculus):
             torch._check(array.dtype == dtype,
                          lambda: f"cgtp::{self.name}: {name} is of {array.dtype}, not {dtype}")
         like = next(iter(inputs.values()), graph[0])
+        for name, array in {**inputs, "its graph": graph[0]}.items():
+            torch._check(not isinstance(array, Tensor) or array.device == like.device,
+                         lambda: f"cgtp::{self.name}: {name} is on {array.device}, not on {like.device}")
         made = [like.new_empty((rows[self.product.index[slot]], self.product.dim[slot]), dtype=self.product.dtype[slot])
                 for slot in self.kernel.outputs.values()]
         return made[0] if len(made) == 1 else tuple(made)
@@ -90,11 +101,11 @@ class Operator(Calculus):
     def remember(self, ctx: Any, inputs: Sequence[Any], output: Any) -> None:
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*(value for value in inputs if isinstance(value, Tensor)))
-        ctx.numbers = [None if isinstance(value, Tensor) else value for value in inputs]
+        ctx.numbers = [SAVED if isinstance(value, Tensor) else value for value in inputs]
 
     def recall(self, ctx: Any) -> tuple[Arrays, Graph]:
         saved = iter(ctx.saved_tensors)
-        return self.split([next(saved) if number is None else number for number in ctx.numbers])
+        return self.split([next(saved) if number is SAVED else number for number in ctx.numbers])
 
     def gradients(self, inputs: Arrays, graph: Graph, needed: Sequence[bool],
                   cotangents: Sequence[Optional[Tensor]]) -> list[Optional[Tensor]]:
@@ -104,7 +115,7 @@ class Operator(Calculus):
 
     def backward(self, ctx: Any, *cotangents: Optional[Tensor]) -> tuple[Optional[Tensor], ...]:
         inputs, graph = self.recall(ctx)
-        return *self.gradients(inputs, graph, ctx.needs_input_grad, cotangents), *(None for _ in graph)
+        return *self.gradients(inputs, graph, ctx.needs_input_grad, cotangents), *[None] * (len(ctx.numbers) - len(inputs))
 
     def vmap(self, info: Any, dims: tuple[Optional[int], ...], *arguments: Any) -> tuple[Any, Any]:
         inputs, graph = self.split(arguments)
@@ -150,10 +161,10 @@ class Operator(Calculus):
 
         ends = shift(graph[0], rows["sender"]), shift(graph[1], rows["receiver"])
         if self.product.edges == "any":
-            return (*ends, graph[2] * copies, graph[3] * copies)
+            return (*ends, graph[2] * copies, graph[3] * copies, *graph[4:])
         items = rows["item"]
         pointers = [torch.cat([shift(row[:-1], items), row[-1:] * copies]) for row in (graph[2], graph[4])]
-        return (*ends, pointers[0], shift(graph[3], items), pointers[1])
+        return (*ends, pointers[0], shift(graph[3], items), pointers[1], *graph[5:])
 
 
 class Recorded(torch.autograd.Function):
@@ -194,7 +205,8 @@ class Differentiable(torch.autograd.Function):
     def backward(ctx: Any, *gradients: Optional[Tensor]) -> tuple[Optional[Tensor], ...]:
         operator = ctx.operator
         inputs, graph = operator.recall(ctx)
-        return None, *operator.gradients(inputs, graph, ctx.needs_input_grad[1:], gradients), *(None for _ in graph)
+        return None, *operator.gradients(inputs, graph, ctx.needs_input_grad[1:], gradients), \
+            *[None] * (len(ctx.numbers) - len(inputs))
 
     @staticmethod
     def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
@@ -212,11 +224,11 @@ def as_tuple(results: Any) -> tuple[Tensor, ...]:
 
 # ---- loading ----
 
-def load(product: Product, folder: str) -> None:
-    """Loads the product's libraries, for CPUs and, where this PyTorch has CUDA, for it."""
+def load(product: Product, folder: str) -> list[str]:
+    """Loads the product's libraries, for CPUs and, where this PyTorch has CUDA, for it; says for which there is one."""
     wanted = ["cpu"] + ["cuda"] * (torch.version.cuda is not None)
-    paths = [path for path in (os.path.join(folder, f"lib{product.name}_{device}.so") for device in wanted)
-             if os.path.exists(path)]
+    wanted = [device for device in wanted if os.path.exists(os.path.join(folder, f"lib{product.name}_{device}.so"))]
+    paths = [os.path.join(folder, f"lib{product.name}_{device}.so") for device in wanted]
     if not paths:
         raise no_library(product, folder)
     first = f"{product.name}_{product.kernels[0].name}"
@@ -226,9 +238,16 @@ def load(product: Product, folder: str) -> None:
     for path in paths:
         torch.ops.load_library(path)
         check_digest(product, path, f"{product.name}.py")
+    return wanted
 
 
 registered: dict[str, Product] = {}
+
+
+def twins(product: Product) -> dict[torch.dtype, Product]:
+    """The products that compute the same as this one, by the type of x; of its own type itself."""
+    return {other.dtype["x"]: other for other in registered.values() if other.computes_as(product)} | {
+        product.dtype["x"]: product}
 
 
 def operator_of(product: str, kernel: str) -> Calculus:
@@ -239,7 +258,9 @@ def register(product: Product, file: str) -> Product:
     """Loads the product's libraries, which are in the folder of `file`, and registers its operators; once."""
     if product.name in registered:
         return registered[product.name]
-    load(product, os.path.dirname(os.path.abspath(file)))
+    devices = load(product, os.path.dirname(os.path.abspath(file)))
+    if product.edges:
+        cgtp_torch_graph.register(product.name, devices)
     for kernel in product.kernels:
         if kernel.inputs or product.edges:
             product.operators[kernel.name] = Operator(product, kernel)

@@ -42,7 +42,7 @@ def main():
     wheel = Wheel('jax', f'{BUILD}/jax', PYTHON)
     if wheel.generate(GOLDEN, OTHERS) and wheel.install():
         for parts in ('golden', 'c', 'gradients', 'closure'), ('transforms', 'sharding', 'exported'), \
-                ('graphs', 'batches', 'errors'), ('single',):
+                ('graphs', 'batches', 'errors'), ('writers', 'programs', 'mended', 'clients'), ('single',):
             wheel.check('tests/jax/check.py', *parts, JAX_PLATFORMS='cpu')
         program(wheel)
     done()

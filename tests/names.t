@@ -120,7 +120,7 @@ def test_roles(folder):
     ok(len(handlers) == len(set(handlers)) > len(NAMES), f'JAX: {len(handlers)} handlers', *handlers[:3])
     schemas = [text.replace('"\n                "', '') for path in sources(f'{folder}/torch', '.cpp')
                for text in re.findall(r'def\((".*?")\);', read(path), re.S)]
-    ok(len(schemas) > len(NAMES) and all(re.fullmatch(r'"\w+\((Tensor \w+_, )+[\w, ]+\) -> \((Tensor, )+Tensor\)"', text)
+    ok(len(schemas) > len(NAMES) and all(re.fullmatch(r'"\w+\((Tensor \w+_, )+[\w, ?=]+\) -> \((Tensor, )+Tensor\)"', text)
                                          for text in schemas), f'PyTorch: {len(schemas)} schemas', *schemas[:3])
     generate(f'{folder}/unity', awkward, '--backend=c', '--emit=header,source,unity')
     unit = write(f'{folder}/unity/all.c', ''.join(f'#include "out/{name}.unity.c"\n' for name in awkward))

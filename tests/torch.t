@@ -37,6 +37,20 @@ def program():
            'it runs the model of AOTInductor, the product and the operator: the same numbers as Python', result.stdout)
 
 
+def script():
+    """The same of the model that scripted.py made."""
+    site, path = WHEEL.package, f'{WHEEL.work}/script'
+    torch = run(PYTHON, '-c', 'import torch; print(torch.__path__[0])').stdout.splitlines()[-1]
+    made = run('c++', '-std=c++20', '-O0', '-isystem', f'{torch}/include', '-isystem', f'{torch}/include/torch/csrc/api/include',
+               '-o', path, 'tests/torch/script.cpp', '-Wl,--no-as-needed', f'{site}/libedges_cpu.so',
+               f'{site}/libcgtp_script.so', f'-L{torch}/lib', '-ltorch', '-ltorch_cpu', '-lc10', f'-Wl,-rpath,{torch}/lib',
+               f'-Wl,-rpath,{site}')
+    if ok(made.returncode == 0, 'a program in C++ is linked with the libraries that TorchScript needs', made.stdout[-3000:]):
+        result = run(path, site, '5', '40', OMP_NUM_THREADS='1')
+        ok(result.returncode == 0 and result.stdout == 'TorchScript: same, a wrong edge: refused\n',
+           'it runs the scripted model, with forces by autograd, and refuses a wrong edge', result.stdout)
+
+
 def example():
     """docs/examples/ddp: one process and two have the same losses, which fall."""
     ddp = f'{WHEEL.work}/ddp'
@@ -66,7 +80,11 @@ def main():
         check('golden', 'c', 'gradients', 'closure')
         check('transforms', 'opcheck', 'graphs', 'modules', 'slices', 'e3nn', 'errors')
         check('compiled', 'exported')
+        for parts in ('writers', 'forged', 'states', 'types'), ('fx', 'programs'):
+            WHEEL.check('tests/torch/lists.py', *parts)
+        WHEEL.check('tests/torch/scripted.py')
         program()
+        script()
         example()
     done()
 

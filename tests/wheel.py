@@ -65,7 +65,8 @@ class Wheel:
 
     def install(self):
         """pip builds a wheel and installs it."""
-        environment = {'CGTP_RUNTIME': os.path.abspath('runtime'), 'CFLAGS': '-O1', 'MAX_JOBS': '2'}
+        environment = {'CGTP_RUNTIME': os.path.abspath('runtime'), 'CFLAGS': '-O1', 'MAX_JOBS': '2',
+                       'CGTP_SCRIPT': '1'}
         wheel = run(self.python, '-m', 'pip', 'wheel', '--no-build-isolation', '--no-deps', '-w', f'{self.work}/wheel',
                     f'{self.work}/products', **environment)
         files = sorted(os.listdir(f'{self.work}/wheel')) if os.path.exists(f'{self.work}/wheel') else []

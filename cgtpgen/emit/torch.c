@@ -11,9 +11,10 @@
 static const char *graph_schema(const struct spec *s)
 {
     return !spec_is_graph(s) ? "SymInt items"
-           : !s->sorted      ? "Tensor sender, Tensor receiver, SymInt senders, SymInt receivers"
+           : !s->sorted      ? "Tensor sender, Tensor receiver, SymInt senders, SymInt receivers, Tensor? "
+                               "fault=None"
                              : "Tensor sender, Tensor receiver, Tensor receiver_row, Tensor by_sender, "
-                               "Tensor sender_row";
+                               "Tensor sender_row, Tensor? fault=None";
 }
 
 /* The schema of an operator as a C string, in pieces of a line. */
@@ -50,17 +51,30 @@ void emit_torch_operators(struct text *out, const struct emission *e)
     const struct spec *s = plan->problem->spec;
     const bool cuda = e->backend == &backend_cuda;
     emit_banner(out, plan, cuda ? "operators of PyTorch, on CUDA" : "operators of PyTorch, on CPUs");
-    text_printf(out, "%s#include \"%s.h\"\n#include \"cgtp_torch.h\"\n\n",
-                cuda ? "#define USE_CUDA /* PyTorch then declares streams and guards */\n" : "", s->name);
+    text_printf(out, "%s#include \"%s.h\"\n#include \"cgtp_torch%s.h\"\n\n",
+                cuda ? "#define USE_CUDA /* PyTorch then declares streams and guards */\n" : "", s->name,
+                spec_is_graph(s) ? "_graph" : "");
     text_puts(out, "/* CGTP_TORCH_NO_DEF: the library of another backend, loaded before, defines them. */\n"
                    "#ifndef CGTP_TORCH_NO_DEF\nSTABLE_TORCH_LIBRARY_FRAGMENT(cgtp, library)\n{\n");
     for (int k = 0; k < plan->kernels; k++)
         schema(out, s, plan->kernel[k].form);
-    text_printf(out, "}\n#endif\n\nSTABLE_TORCH_LIBRARY_IMPL(cgtp, %s, library)\n{\n", cuda ? "CUDA" : "CPU");
+    text_puts(out, "}\n");
+    if (spec_is_graph(s))
+        text_printf(out,
+                    "STABLE_TORCH_LIBRARY_FRAGMENT(cgtp_graph, library)\n{\n"
+                    "    cgtp_torch::define_graph<%s_product>(library);\n}\n",
+                    s->name);
+    const char *device = cuda ? "CUDA" : "CPU";
+    text_printf(out, "#endif\n\nSTABLE_TORCH_LIBRARY_IMPL(cgtp, %s, library)\n{\n", device);
     for (int k = 0; k < plan->kernels; k++)
         text_printf(out, "    library.impl(\"%s_%s\", cgtp_torch::call<%s_product, %d>);\n", s->name,
                     plan->kernel[k].form->name, s->name, k);
     text_puts(out, "}\n");
+    if (spec_is_graph(s))
+        text_printf(out,
+                    "STABLE_TORCH_LIBRARY_IMPL(cgtp_graph, %s, library)\n{\n"
+                    "    cgtp_torch::implement_graph<%s_product>(library);\n}\n",
+                    device, s->name);
 }
 
 /* ---- NAME.py: the module ---- */

@@ -6,6 +6,7 @@ tests/golden.
     tests/jax/check.py PACKAGE PART...
 """
 import ctypes
+import dataclasses
 import functools
 import importlib
 import itertools
@@ -339,6 +340,63 @@ def check_exported():
         near(a, b, f'jax.export: gradient by {s}')
 
 
+def check_clients():
+    """Graphs in exported functions, sizes that are symbols, arrays of e3nn-jax."""
+    try:
+        import flatbuffers  # noqa: F401
+    except ImportError:
+        return skip('functions that are stored', 'no flatbuffers')
+    for product in 'edges', 'edges_any', 'environment':
+        m = module(product)
+        p = m.PRODUCT
+        x, y, w = rows(p, 4, 3)
+        graph = m.prepare_graph(EDGES, 3, sort=p.edges == 'sorted', dtype=p.index_dtype)
+        targets = [jax.export.DisabledSafetyCheck.custom_call(o.target) for o in p.operators.values()]
+        exported = jax.export.export(jax.jit(m.convolve), disabled_checks=targets)(x, y, w, graph)
+        again = jax.export.deserialize(exported.serialize())
+        ok(same(again.call(x, y, w, graph), m.convolve(x, y, w, graph)), f'{product}: a function that takes a Graph, stored')
+
+        def forces(x, y, w, edges):
+            return jax.grad(lambda *a: (m.convolve(*a, edges, receivers=x.shape[0] if p.index['x'] == 'sender' else y.shape[0])
+                                        ** 2).sum(), (0, 1, 2))(x, y, w)
+        n, e = jax.export.symbolic_shape('n, e')
+        size = {'item': e, 'sender': n, 'receiver': n, 'shared': 1}
+        types = [jax.ShapeDtypeStruct((size[p.index[s]], p.dim[s]), p.dtype[s]) for s in 'xyw']
+        types.append(jax.ShapeDtypeStruct((2, e), np.int64))
+        exported = jax.export.export(jax.jit(forces), disabled_checks=targets)(*types)
+        again = jax.export.deserialize(exported.serialize())
+        for items, nodes in (4, 3), (40, 7), (300, 20):
+            arrays = rows(p, items, nodes)
+            edges = np.random.default_rng(items).integers(0, nodes, (2, items))
+            for a, b, s in zip(again.call(*arrays, edges), forces(*arrays, edges), 'xyw'):
+                near(a, b, f'{product}: exported with symbols for sizes, {items} edges: gradient by {s}')
+        bad = edges.copy()
+        bad[0, 5] = 20
+        fails(Exception, 'sender[', lambda: jax.block_until_ready(again.call(*arrays, bad)), f'{product}, exported')
+    m = module('modes')
+    targets = [jax.export.DisabledSafetyCheck.custom_call(o.target) for o in m.PRODUCT.operators.values()]
+    b, = jax.export.symbolic_shape('b')
+    exported = jax.export.export(jax.jit(m.tensor_product), disabled_checks=targets)(
+        *(jax.ShapeDtypeStruct((b, m.PRODUCT.dim[s]), m.PRODUCT.dtype[s]) for s in 'xyw'))
+    for items in 1, 9:
+        arrays = rows(m.PRODUCT, items)
+        near(exported.call(*arrays), m.tensor_product(*arrays), f'modes: a batch of {items}, exported with a symbol')
+    try:
+        import e3nn_jax
+    except ImportError:
+        return skip('arrays of e3nn-jax', 'no e3nn-jax')
+    m = module('edges')
+    x, y, w = rows(m.PRODUCT, 4, 3)
+    graph = m.prepare_graph(EDGES, 3)
+    given = [e3nn_jax.IrrepsArray(m.PRODUCT.irreps[s], v) for s, v in zip('xy', (x, y))]
+    ok(same(m.convolve(*given, w, graph), m.convolve(x, y, w, graph)), 'arrays of e3nn-jax')
+    fails(ValueError, 'x is of irreps 2x1o+2x0e: those of edges are 2x0e+2x1o',
+          lambda: m.convolve(e3nn_jax.IrrepsArray('2x1o+2x0e', x), y, w, graph), 'other irreps')
+    x, y, w = rows(module('modes').PRODUCT, 3)
+    ok(same(module('modes').tensor_product(e3nn_jax.IrrepsArray(module('modes').PRODUCT.irreps['x'], x), y, w),
+            module('modes').tensor_product(x, y, w)), 'and in a batch')
+
+
 def check_written():
     """What same.cpp reads."""
     m = module('edges')
@@ -395,6 +453,98 @@ def check_graphs():
     ok(same(jax.jit(m.convolve)(x, graph.unsort(graph.sort(y)), w, graph), z), 'a graph is an argument of what is compiled')
 
 
+def memory_of(array):
+    """The numbers of an array of JAX, for others to write to."""
+    return np.ctypeslib.as_array(ctypes.cast(array.unsafe_buffer_pointer(), ctypes.POINTER(
+        {4: ctypes.c_int32, 8: ctypes.c_int64}[array.dtype.itemsize])), array.shape)
+
+
+def check_writers():
+    """Lists of edges that are written in place: results are of what is there, and a Graph has memory of its own."""
+    numbers = np.random.default_rng(2)
+    for name, index in itertools.product(('edges', 'edges_any', 'environment'), (np.int32, np.int64)):
+        m = module(name)
+        x, y, w = rows(m.PRODUCT, 40, 5)
+        lists = [np.sort(numbers.integers(0, 5, (2, 40)).astype(index), axis=1) for _ in range(3)]
+        aligned = np.zeros(1024, np.uint8)
+        aligned = aligned[-aligned.ctypes.data % 64:][:80 * lists[0].itemsize].view(index).reshape(2, 40)  # JAX takes as it is
+        shared = jnp.asarray(aligned)
+        exchanged = jnp.from_dlpack(aligned)
+        for how, edges, memory in ('numpy', aligned, aligned), ('asarray', shared, memory_of(shared)), \
+                ('from_dlpack', exchanged, memory_of(exchanged)):
+            right = []
+            for new in lists:
+                memory[...] = new
+                wanted = m.convolve(x, y, w, new.copy(), receivers=5)
+                right.append(same(m.convolve(x, y, w, edges, receivers=5), wanted))
+                options = {'sort': m.PRODUCT.edges == 'sorted', 'dtype': m.PRODUCT.index_dtype}
+                graph = m.prepare_graph(edges, 5, **options)
+                memory[...] = 0
+                right.append(same(m.convolve(x, y, w, graph), wanted))
+                memory[...] = new
+                right.append(same(jax.jit(functools.partial(m.convolve, receivers=5))(x, y, w, edges), wanted))
+            ok(all(right), f'{name}, {np.dtype(index).name}: {how}: results are of the list that is there', right)
+
+
+def check_programs():
+    """Wrong numbers in compiled programs: an error on the CPU, that names what is wrong, and nothing is read or written."""
+    for name in 'edges', 'edges_any', 'environment':
+        m = module(name)
+        x, y, w = rows(m.PRODUCT, 40, 5)
+        right = np.random.default_rng(3).integers(0, 5, (2, 40))
+
+        def call(x, y, w, edges):
+            return m.convolve(x, y, w, edges, receivers=5)
+
+        def gradient(*arrays):
+            return jax.grad(lambda *a: (call(*a, arrays[3])**2).sum(), (0, 1, 2))(*arrays[:3])
+        for what in call, gradient:
+            compiled = jax.jit(what)
+            for at, value in ((0, 7), 5), ((1, 9), 5 + 10**6), ((0, 0), -1), ((1, 39), -2**40), ((0, 3), 2**40):
+                edges = right.copy()
+                edges[at] = value
+                words = f'{("sender", "receiver")[at[0]]}['
+                fails(Exception, words, lambda: jax.block_until_ready(compiled(x, y, w, edges)), f'{name}: {what.__name__}, {value}')
+            found = jax.tree.leaves(compiled(x, y, w, right))
+            ok(all(not jnp.isnan(value).any() for value in found), f'{name}: {what.__name__}, and it goes on')
+        edges = jnp.stack([right, right * 0 + 9])
+        fails(Exception, 'is the number of no', lambda: jax.block_until_ready(
+            jax.jit(jax.vmap(call, (None, None, None, 0)))(x, y, w, edges)), f'{name}: vmap')
+    m = module('edges')
+    x, y, w = rows(m.PRODUCT, 40, 5)
+    graph = m.prepare_graph(right, 5)
+    for part, at, value in ('sender', 3, 5), ('by_sender', 5, 40), ('receiver_row', (2, 0), -1), ('sender_row', (5, 0), 10**9):
+        forged = dataclasses.replace(graph, **{part: getattr(graph, part).at[at].set(value)})
+        fails(Exception, f'{part}[', lambda: jax.block_until_ready(m.convolve(x, y, w, forged)), f'a Graph with another {part}')
+    fails(ValueError, 'y has shape [5, 4]: it is to have a row for each edge, of which there are 40',
+          lambda: m.convolve(x, y[:5], w, graph), 'rows')
+    fails(ValueError, 'rows have shape [41, 1]', lambda: graph.sort(np.ones((41, 1))), 'rows')
+
+
+def check_mended():
+    """What a device is given in place of a wrong list, and its fault: as on one, computed here."""
+    cgtp_jax = importlib.import_module(f'{os.path.basename(FOLDER)}.cgtp_jax')
+    chosen = jax.lax.platform_dependent
+    jax.lax.platform_dependent = lambda *operands, cpu, default: default(*operands)
+    try:
+        mended = jax.jit(lambda s, r: cgtp_jax._mended(s, r, 5, 7))
+        for index in np.int32, np.int64, np.uint32:
+            s, r = np.array([0, 4, 2, 1], index), np.array([6, 0, 3, 6], index)
+            found = mended(s, r)
+            ok(same(found[0], s) and same(found[1], r) and found[2].tolist() == [-1, -1], f'{np.dtype(index)}: nothing to mend')
+            bad = r.copy()
+            bad[2] = 7
+            found = mended(s, bad)
+            equal([found[1].tolist(), found[2].tolist()], [[6, 0, 0, 6], [2, 1 << 28]], f'{np.dtype(index)}: a receiver')
+            both = s.copy()
+            both[1:] = 5
+            found = mended(both, bad)
+            equal([found[0].tolist(), found[2].tolist()], [[0, 0, 0, 0], [1, 0]], f'{np.dtype(index)}: a sender comes first')
+        equal(mended(s[:0], r[:0])[2].tolist(), [-1, -1], 'no edges')
+    finally:
+        jax.lax.platform_dependent = chosen
+
+
 def check_batches():
     m = module('shared')
     p = m.PRODUCT
@@ -434,7 +584,8 @@ def check_errors():
     fails(TypeError, 'pass prepare_graph that dtype', lambda: call(x, y, w, m.prepare_graph(ends, 2, dtype=np.int64)), 'node numbers')
     fails(ValueError, 'needs sorted edges', lambda: call(x, y, w, m.prepare_graph(ends, 2, sort=False)), 'a graph')
     fails(ValueError, 'x has shape [2, 8], not [4, 8]', lambda: call(x, y, w, m.prepare_graph(ends, 4)), 'nodes')
-    fails(ValueError, 'y has shape [3, 4], not [2, 4]', lambda: call(x, y, w, m.prepare_graph(np.array([[0, 1], [0, 1]]), 2)), 'edges')
+    fails(ValueError, 'y has shape [3, 4]: it is to have a row for each edge, of which there are 2',
+          lambda: call(x, y, w, m.prepare_graph(np.array([[0, 1], [0, 1]]), 2)), 'edges')
     fails(ValueError, 'neither x nor y has a row for each node',
           lambda: module('environment').convolve(*[a[:3] for a in rows(module('environment').PRODUCT, 3, 3)][:1],
                                                     np.ones(8), rows(module('environment').PRODUCT, 3, 3)[2], ends), 'nodes')

@@ -98,6 +98,30 @@ def microseconds(call, per_call=1):
     return best * 1e6
 
 
+def check_lists(module):
+    """Compiled programs that are given wrong lists: NaN, which the next call says; then they go on."""
+    import jax
+    import numpy as np
+    for name in 'edges', 'edges_any':
+        m = module(name)
+        numbers = np.random.default_rng(0)
+        x, y, w = (jax.numpy.asarray(numbers.normal(size=(n, m.PRODUCT.dim[s]))) for n, s in ((5, 'x'), (40, 'y'), (40, 'w')))
+        right = numbers.integers(0, 5, (2, 40))
+        compiled = jax.jit(m.convolve)
+        wanted = m.convolve(x, y, w, right)
+        for at, value in ((0, 7), 5), ((1, 9), 2**40), ((0, 0), -1):
+            edges = right.copy()
+            edges[at] = value
+            found = jax.block_until_ready(compiled(x, y, w, edges))
+            ok(jax.numpy.isnan(found).all(), f'{name}: a list with {value} at edge {at[1]} gives NaN')
+            try:
+                jax.block_until_ready(compiled(x, y, w, right))
+                ok(False, f'{name}: the next call says why', 'nothing was said')
+            except Exception as error:  # noqa: BLE001
+                ok(f'at edge {at[1]} that is the number of no node' in str(error), f'{name}: the next call says why', error)
+            ok(jax.numpy.array_equal(compiled(x, y, w, right), wanted), f'{name}: and the one after is right')
+
+
 def bare_launch(folder, m, x, y, w, graph):
     """The C function through ctypes, with all arguments made; it launches on the default stream."""
     import jax
@@ -160,6 +184,7 @@ def main():
         return importlib.import_module(f'products.{name}_jax')
     check_numbers(module)
     check_order(module)
+    check_lists(module)
     check_overhead(module, folder)
     done()
 

@@ -52,6 +52,7 @@ static bool same_by_call(const at::Tensor &x, const at::Tensor &y, const at::Ten
     auto longs = [](const std::vector<int64_t> &v) { return at::tensor(v, at::kLong); };
     for (const at::Tensor &t : {ints(sender), ints(receiver), longs(receiver_row), ints(by_sender), longs(sender_row)})
         stack.push_back(t);
+    stack.emplace_back(); /* no fault */
     c10::Dispatcher::singleton().findSchemaOrThrow("cgtp::edges_forward", "").callBoxed(stack);
     return status == CGTP_OK && at::equal(stack[0].toTensor(), z);
 }

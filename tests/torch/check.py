@@ -20,34 +20,9 @@ import tempfile
 import torch
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))
+from common import FOLDER, fails, module, near, rows  # noqa: E402
 from tap import done, equal, ok, skip  # noqa: E402
 from wheel import golden_arrays  # noqa: E402
-
-FOLDER = os.path.abspath(sys.argv[1])
-sys.path.insert(0, os.path.dirname(FOLDER))
-EPSILON = torch.finfo(torch.float64).eps
-torch.set_default_device(os.environ.get('DEVICE', 'cpu'))
-
-
-def module(name):
-    return importlib.import_module(f'{os.path.basename(FOLDER)}.{name}')
-
-
-def rows(product, items, nodes, seed=0, scale=1):
-    """Random x, y, w."""
-    torch.manual_seed(seed)
-    count = {'item': items, 'sender': nodes, 'receiver': nodes, 'shared': 1}
-    return [torch.randn(count[product.index[s]], product.dim[s], dtype=product.dtype[s]) * scale for s in 'xyw']
-
-
-def fails(kind, words, call, name):
-    try:
-        call()
-    except Exception as error:  # noqa: BLE001
-        return ok(isinstance(error, kind) and words in str(error), f'{name}: {words}', type(error), error)
-    return ok(False, f'{name}: {words}', 'nothing was said')
-
 
 # ---- numbers ----
 
@@ -55,13 +30,6 @@ def golden(name):
     """The arrays of a golden case."""
     return {key: torch.tensor(numbers, dtype=torch.float64).reshape(n, columns)
             for key, (n, columns, numbers) in golden_arrays(name).items()}
-
-
-def near(found, wanted, name):
-    """e3nn's numbers are rounded, too: errors relative to the largest of the array."""
-    bound = 500 * EPSILON * max(wanted.abs().max().item() if wanted.numel() else 0, 1e-300)
-    error = (found - wanted).abs().max().item() if wanted.numel() else 0
-    return ok(found.shape == wanted.shape and error <= bound, name, found.shape, wanted.shape, error, bound)
 
 
 def check_golden():
@@ -340,7 +308,7 @@ def check_graphs():
     layer(x, y, w, before)
     traced, after = torch.jit.trace(layer, (x, y, w, before), check_trace=False), torch.tensor([[3, 3, 2], [1, 2, 0]])
     ok(torch.equal(traced(x, y, w, after), layer(x, y, w, after)), 'a trace holds no graph that it has seen')
-    from_package = importlib.import_module(f'{os.path.basename(FOLDER)}.cgtp_torch')
+    from_package = importlib.import_module(f'{os.path.basename(FOLDER)}.cgtp_torch_graph')
     edge_index = torch.tensor([[0, 1, 2], [2, 1, 0]])
     graph = m.prepare_graph(edge_index, 3)
     ok(m.prepare_graph(edge_index, 3) is graph, 'a graph is prepared once')
@@ -512,6 +480,9 @@ def check_errors():
     shutil.copytree(FOLDER, copied)
     sys.path.insert(0, os.path.dirname(copied))
     fails(ImportError, 'are there already, of another library', lambda: importlib.import_module('again.edges'), 'a second package')
+    with open(f'{copied}/__init__.py', 'w'):  # imports no product
+        pass
+    sys.modules.pop('again', None)
     with open(f'{copied}/modes_two.py') as file:
         text = file.read()
     with open(f'{copied}/stale.py', 'w') as file:

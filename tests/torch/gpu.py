@@ -36,7 +36,7 @@ def module(name):
 
 def build(generator, folder):
     wheel = Wheel('torch', folder, sys.executable)
-    wheel.build(generator, wheel.specs(GOLDEN, OTHERS, 'specs/nequip_water.yaml'))
+    wheel.build(generator, wheel.specs(GOLDEN, OTHERS, 'specs/nequip_water.yaml', 'specs/mace_large.yaml'))
     if torch.cuda.is_available():
         subprocess.run([sys.executable, __file__, 'compile', folder], check=True)
         compile_calls()
