@@ -319,7 +319,8 @@ CGTP_DEVICE void cgtp_copy_lanes_weights(T *slices, const T *from, int channel_b
     from = cgtp_opaque_global(from);
     slices += W::in_slices(lane) - lane * cgtp_wide<T>();
     cgtp_each<(n + together - 1) / together>([&](auto copy) {
-        constexpr int i = decltype(copy)::value * together, here = n - i < together ? n - i : together;
+        constexpr int i = decltype(copy)::value * together;
+        constexpr int here [[maybe_unused]] = n - i < together ? n - i : together; /* paths in it */
         constexpr int64_t offset = S::offset[i];
         if constexpr (chunks > threads) {
             CGTP_UNROLL

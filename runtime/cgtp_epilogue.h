@@ -43,7 +43,7 @@ CGTP_DEVICE void cgtp_load_segments(real *r, const T *row, int channel_block, in
     row = cgtp_opaque_global(row);
     cgtp_each<end_segment - first_segment>([&](auto i) {
         constexpr int number = first_segment + decltype(i)::value;
-        constexpr cgtp_segment s = S::segment[number];
+        constexpr cgtp_segment s [[maybe_unused]] = S::segment[number];
         constexpr int begin =
             (cgtp_components_before<S>(number) - cgtp_components_before<S>(first_segment)) * S::channels;
         const int first = (channel_block * S::lanes + cgtp_member<S>(lane)) * S::channels;

@@ -43,11 +43,7 @@ template <typename S> CGTP_DEVICE int cgtp_channels_of(int channel_block)
     return left < 0 ? 0 : left < cgtp_width<S>() ? left : cgtp_width<S>();
 }
 
-/* Items side by side; of which of them the lane is, as which of its lanes. */
-template <typename S> CGTP_BOTH constexpr int cgtp_abreast(void)
-{
-    return CGTP_LANES / S::lanes;
-}
+/* Of which of the items side by side the lane is; as which of its lanes. */
 template <typename S> CGTP_DEVICE int cgtp_item_of(int lane)
 {
     return S::lanes == CGTP_LANES ? 0 : lane / S::lanes;

@@ -26,7 +26,7 @@ WARNINGS = '-Wall -Wextra -Werror'.split()
 # Macros, keywords, what emitted code, the runtime and the C library call their own, and what looks derived.
 NAMES = """
 NULL INT32_MAX linux unix CGTP_OK CGTP_LOOP CGTP_UNROLL CGTP_LANES CGTP_KERNEL CGTP_DEVICE CGTP_PARALLEL CGTP_STORE
-CGTP_X SCRATCH lay_out pass_receivers uvu_0_0_0_receivers receivers_kernel
+CGTP_X CGTP_SCRATCH lay_out pass_receivers uvu_0_0_0_receivers receivers_kernel
 a add_up at base begin continued count division done e edge end ends error exchange first free from full given graph
 group i index item items j keep l lane launch lda ldb ldg ldw leave load loaded n node nodes other part parts piece r
 range ranges real receiver ring row scratch segment sender senders shared slot stage status stream sum to total u warp

@@ -13,7 +13,7 @@ from tap import done, ok  # noqa: E402
 
 GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
 HEADERS = ['runtime/' + name for name in ('cgtp_cuda.h', 'cgtp_vector.h', 'cgtp_partition.h', 'cgtp_schedule.h',
-                                          'cgtp_convolution.h', 'cgtp_epilogue.h', 'cgtp_table.h', 'cgtp_batch.h',
+                                          'cgtp_segments.h', 'cgtp_convolution.h', 'cgtp_epilogue.h', 'cgtp_table.h', 'cgtp_batch.h',
                                           'cgtp_item.h', 'cgtp_rows.h', 'cgtp_staged.h', 'cgtp_tiled.h', 'cgtp_gemm.h',
                                           'cgtp_weights.h', 'cgtp_nodal.h', 'cgtp_lanes.h', 'cgtp_paired.h',
                                           'cgtp_general.h', 'cgtp_launch.h', 'cgtp_order.h', 'cgtp_convert.h')]
@@ -64,6 +64,8 @@ with tempfile.TemporaryDirectory() as folder:
         out.write(file.read().replace('name: ', 'name: components_').replace('kernels: ', 'layout: ir_mul\nkernels: '))
     with open('tests/simt/specs/staged_graph.yaml') as file, open(f'{folder}/atomic.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: atomic_').replace('kernels: ', 'reduction: atomic\nkernels: '))
+    with open('tests/simt/specs/conv_narrow.yaml') as file, open(f'{folder}/narrow.yaml', 'w') as out:
+        out.write(file.read().replace('name: ', 'name: narrow_').replace('kernels: ', 'reduction: atomic\nkernels: '))
     with open('tests/simt/specs/tiled_wide.yaml') as file, open(f'{folder}/tiles.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: components_').replace('kernels: ', 'layout: ir_mul\nkernels: '))
     with open('tests/simt/specs/conv_64.yaml') as file, open(f'{folder}/types.yaml', 'w') as out:
@@ -71,7 +73,8 @@ with tempfile.TemporaryDirectory() as folder:
             'kernels: ', 'precision: {x: bfloat16, y: float16, w: bfloat16}\nkernels: '))
     with open('tests/simt/specs/batch_plain.yaml') as file, open(f'{folder}/words.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: words_').replace('kernels: ', 'precision: bfloat16\nkernels: '))
-    changed = [f'{folder}/{name}.yaml' for name in ('types', 'words', 'tiles', 'unsorted', 'carried', 'ordered', 'components', 'atomic')]
+    changed = [f'{folder}/{name}.yaml' for name in ('types', 'words', 'tiles', 'unsorted', 'carried', 'ordered', 'components', 'atomic',
+                                                'narrow')]
     made = subprocess.run([GENERATOR, '--backend=cuda', '-o', folder, *changed, *specs],
                           capture_output=True, text=True)
     ok(made.returncode == 0, 'the specs are generated', made.stderr)
