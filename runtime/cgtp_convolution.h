@@ -269,12 +269,16 @@ template <typename S, typename T> struct cgtp_weight_lanes {
     static constexpr int64_t distance = together > 1 ? cgtp_usual_distance<S>(together) : 0;
 
     /* Of the paths i .. i + here - 1 in a copy: how much further the lane's is than they mostly are. */
-    static CGTP_MEMBER int64_t more(int i, int here, int own)
+    template <int i, int here> static CGTP_MEMBER int64_t more(int own)
     {
         int64_t more = 0;
-        for (int j = 1; j < together; j++)
-            if (j < here && own >= j * chunks)
-                more = S::offset[i + j] - S::offset[i] - j * distance;
+        cgtp_each<here - 1>([&](auto other) {
+            constexpr int j = decltype(other)::value + 1;
+            constexpr int64_t is = S::offset[i + j] - S::offset[i] - j * distance;
+            constexpr int64_t was = S::offset[i + j - 1] - S::offset[i] - (j - 1) * distance;
+            if constexpr (is != was)
+                more = own < j * chunks ? more : is;
+        });
         return more;
     }
 
@@ -313,7 +317,6 @@ CGTP_DEVICE void cgtp_copy_lanes_weights(T *slices, const T *from, int channel_b
     using W = cgtp_weight_lanes<S, T>;
     constexpr int n = W::paths, slice = CGTP_LANES * S::channels, wide = W::wide, chunks = W::chunks;
     constexpr int together = W::together, threads = S::lanes;
-    constexpr int64_t distance = W::distance;
     const int own = cgtp_member<S>(lane), channels = cgtp_channels_of<S>(channel_block);
     const bool has = W::whole || own % chunks * wide < channels;
     from = cgtp_opaque_global(from);
@@ -328,15 +331,7 @@ CGTP_DEVICE void cgtp_copy_lanes_weights(T *slices, const T *from, int channel_b
                 if ((chunks - k >= threads || own < chunks - k) && (W::whole || (k + own) * wide < channels))
                     cgtp_copy<wide * (int)sizeof(T)>(slices + i * slice + k * wide, from + offset + k * wide, policy);
         } else if ((here * chunks == threads || own < here * chunks) && has) {
-            int64_t more = 0; /* where the distance is another one */
-            cgtp_each<here - 1>([&](auto other) {
-                constexpr int j = decltype(other)::value + 1;
-                constexpr int64_t is = S::offset[i + j] - S::offset[i] - j * distance;
-                constexpr int64_t was = S::offset[i + j - 1] - S::offset[i] - (j - 1) * distance;
-                if constexpr (is != was)
-                    more = own < j * chunks ? more : is;
-            });
-            cgtp_copy<wide * (int)sizeof(T)>(slices + i * slice, from + offset + more, policy);
+            cgtp_copy<wide * (int)sizeof(T)>(slices + i * slice, from + offset + W::template more<i, here>(own), policy);
         }
     });
 }
@@ -358,11 +353,12 @@ CGTP_DEVICE void cgtp_write_lanes_weights(T *row, const T *slices, int channel_b
     slices += W::in_slices(lane);
     cgtp_each<(n + together - 1) / together>([&](auto copy) {
         constexpr int i = decltype(copy)::value * together, here = n - i < together ? n - i : together;
+        constexpr int64_t offset = S::offset[i];
         CGTP_UNROLL
         for (int k = 0; k < (together > 1 ? 1 : chunks); k += threads)
             if ((here * chunks - k >= threads || own < here * chunks - k) &&
                 (W::whole || (k + own % chunks) * wide < channels))
-                cgtp_put<wide * (int)sizeof(T)>(to + S::offset[i] + W::more(i, here, own) + k * wide,
+                cgtp_put<wide * (int)sizeof(T)>(to + offset + W::template more<i, here>(own) + k * wide,
                                                 slices + i * slice + k * wide);
     });
 }
