@@ -269,27 +269,27 @@ bindings: test-torch test-jax
 TORCH_VENV := build/torch/venv
 TORCH_PYTHON ?= $(if $(wildcard $(TORCH_VENV)/bin/python),$(abspath $(TORCH_VENV))/bin/python,$(PYTHON))
 test-torch: $(BUILD)/cgtpgen
-	$(Q)CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' TEST_TORCH=1 TORCH_PYTHON='$(TORCH_PYTHON)' prove -v -e '' tests/torch.t
+	$(Q)CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' TEST_TORCH=1 TORCH_PYTHON=$(call quoted,$(TORCH_PYTHON)) prove -v -e '' tests/torch.t
 # The same on a GPU, where TORCH_PYTHON has PyTorch for CUDA, and what a call costs.
 gpu-torch: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
-	$(Q)$(TORCH_PYTHON) tests/torch/gpu.py build $(GPU_GENERATOR) $(GPU_DIR)/torch
-	$(Q)$(TORCH_PYTHON) tests/torch/gpu.py run $(GPU_DIR)/torch
-	$(Q)$(TORCH_PYTHON) tests/torch/gpu_lists.py $(GPU_DIR)/torch/site/products
-	$(Q)DEVICE=cuda $(TORCH_PYTHON) tests/torch/check.py $(GPU_DIR)/torch/site/products golden gradients closure
+	$(Q)$(call quoted,$(TORCH_PYTHON)) tests/torch/gpu.py build $(GPU_GENERATOR) $(GPU_DIR)/torch
+	$(Q)$(call quoted,$(TORCH_PYTHON)) tests/torch/gpu.py run $(GPU_DIR)/torch
+	$(Q)$(call quoted,$(TORCH_PYTHON)) tests/torch/gpu_lists.py $(GPU_DIR)/torch/site/products
+	$(Q)DEVICE=cuda $(call quoted,$(TORCH_PYTHON)) tests/torch/check.py $(GPU_DIR)/torch/site/products golden gradients closure
 torch-venv:
-	$(Q)$(PYTHON) -m venv $(TORCH_VENV)
+	$(Q)$(call quoted,$(PYTHON)) -m venv $(TORCH_VENV)
 	$(Q)$(TORCH_VENV)/bin/pip install 'torch>=2.10' 'setuptools>=70.1' numpy
 JAX_VENV := build/jax/venv
 JAX_PYTHON ?= $(if $(wildcard $(JAX_VENV)/bin/python),$(abspath $(JAX_VENV))/bin/python,$(PYTHON))
 test-jax: $(BUILD)/cgtpgen
-	$(Q)CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' TEST_JAX=1 JAX_PYTHON='$(JAX_PYTHON)' prove -v -e '' tests/jax.t
+	$(Q)CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' TEST_JAX=1 JAX_PYTHON=$(call quoted,$(JAX_PYTHON)) prove -v -e '' tests/jax.t
 # The same on a GPU, where JAX_PYTHON has JAX for CUDA, and what a call costs.
 gpu-jax: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
-	$(Q)$(JAX_PYTHON) tests/jax/gpu.py build $(GPU_GENERATOR) $(GPU_DIR)/jax
-	$(Q)$(JAX_PYTHON) tests/jax/gpu.py run $(GPU_DIR)/jax
-	$(Q)$(JAX_PYTHON) tests/jax/check.py $(GPU_DIR)/jax/site/products golden gradients closure transforms graphs batches errors
+	$(Q)$(call quoted,$(JAX_PYTHON)) tests/jax/gpu.py build $(GPU_GENERATOR) $(GPU_DIR)/jax
+	$(Q)$(call quoted,$(JAX_PYTHON)) tests/jax/gpu.py run $(GPU_DIR)/jax
+	$(Q)$(call quoted,$(JAX_PYTHON)) tests/jax/check.py $(GPU_DIR)/jax/site/products golden gradients closure transforms graphs batches errors
 jax-venv:
-	$(Q)$(PYTHON) -m venv $(JAX_VENV)
+	$(Q)$(call quoted,$(PYTHON)) -m venv $(JAX_VENV)
 	$(Q)$(JAX_VENV)/bin/pip install 'jax>=0.10' 'setuptools>=70.1' flatbuffers e3nn-jax
 
 # Generated code is compiled as its users would: no language standard given, so that compilers may fuse multiply
@@ -364,21 +364,21 @@ $(BUILD)/bench/plain: $(BENCH_NEEDS)
 	$(Q)$(call BENCH,-O3)
 
 bench-generation: $(BUILD)/cgtpgen
-	$(Q)$(PYTHON) tests/bench/generation.py $< specs/*.yaml
+	$(Q)$(call quoted,$(PYTHON)) tests/bench/generation.py $< specs/*.yaml
 
 STABILITY_SPECS := mace_large mace_medium nequip_lips nequip_revmd17_aspirin nequip_water sevennet_l3i5_layer2 \
     flashtp_table5_lmax3
 PRECISIONS_SPECS := mace_large nequip_water sevennet_l3i5_layer2
 bench-stability: $(BUILD)/cgtpgen
-	$(Q)$(PYTHON) tests/bench/stability.py $(BUILD)/bench/stability $< '$(CC)' $(STABILITY_SPECS:%=specs/%.yaml)
+	$(Q)$(call quoted,$(PYTHON)) tests/bench/stability.py $(BUILD)/bench/stability $< $(call quoted,$(CC)) $(STABILITY_SPECS:%=specs/%.yaml)
 
 DEVICE ?= cpu
 bench-precisions: $(BUILD)/cgtpgen
-	$(Q)$(PYTHON) tests/bench/precisions.py $(BUILD)/bench/precisions $< '$(CC)' $(DEVICE) \
+	$(Q)$(call quoted,$(PYTHON)) tests/bench/precisions.py $(BUILD)/bench/precisions $< $(call quoted,$(CC)) $(DEVICE) \
 	    $(PRECISIONS_SPECS:%=specs/%.yaml)
 
 bench: $(BUILD)/cgtpgen $(BUILD)/bench/native $(BUILD)/bench/plain
-	$(Q)$(PYTHON) tests/bench/bench.py $(BUILD)/bench $< $(DEMO_SPEC) $(BENCH_EDGES)
+	$(Q)$(call quoted,$(PYTHON)) tests/bench/bench.py $(BUILD)/bench $< $(DEMO_SPEC) $(BENCH_EDGES)
 
 # Output that is kept in the repository, as samples and to see in review what a change of the generator does.
 GENERATED := nequip_water tetris_poly_2 mace_large

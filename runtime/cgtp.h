@@ -29,7 +29,8 @@ typedef enum cgtp_status {
     CGTP_OK = 0,
     CGTP_NULL_POINTER,  /* an array with elements, or the graph, is NULL */
     CGTP_MISALIGNED,    /* an array's base is not a multiple of 16 bytes, or its stride none of what rows are */
-    CGTP_BAD_SIZE,      /* a negative number of items or rows, or more than can be addressed; a stride below a row */
+    CGTP_BAD_SIZE,      /* a negative number of items or rows, or more than can be addressed or, of edges, than an index
+                           type numbers; edges between no nodes; a stride below a row */
     CGTP_BAD_GRAPH,     /* index out of range, edges not sorted, row pointers or permutation inconsistent */
     CGTP_WORKSPACE,     /* workspace missing or smaller than the size function says */
     CGTP_LAUNCH_FAILED, /* the device refused the launch */
@@ -43,8 +44,8 @@ typedef enum cgtp_status {
 CGTP_API const char *cgtp_status_text(cgtp_status status);
 
 /* What NAME_kernel_workspace says where NAME_kernel would refuse the call: the graph is NULL, a number of
- * items or rows is negative, or more bytes would be needed than can be addressed. An allocation of so many
- * fails. */
+ * items or rows is negative or, for the workspace or an array, more than can be addressed, sorted edges are more
+ * than their index type numbers, or there are edges and no nodes. An allocation of so many bytes fails. */
 #define CGTP_NO_WORKSPACE SIZE_MAX
 
 /* Numbers of 16 bits, by their bits: bfloat16 (8 bits of exponent, 7 of mantissa, a float's upper half) and IEEE's

@@ -363,13 +363,17 @@ class Sizes(ctypes.Structure):
                [(name, ctypes.c_void_p) for name in (*PARTS, "order")]
 
 
+NO_WORKSPACE = ctypes.c_size_t(-1).value  # CGTP_NO_WORKSPACE
+
+
 def workspace_of(function: Any, graph: bool) -> Callable[..., int]:
     """Bytes of the workspace, from numbers of items, senders and receivers."""
     function.restype = ctypes.c_size_t
     function.argtypes = [ctypes.c_void_p if graph else ctypes.c_int64]
 
     def size(items: int, senders: int, receivers: int) -> int:
-        return function(ctypes.byref(Sizes(items, senders, receivers)) if graph else items)
+        needed = function(ctypes.byref(Sizes(items, senders, receivers)) if graph else items)
+        return 0 if needed == NO_WORKSPACE else needed  # the call is refused, and says why
 
     return size
 

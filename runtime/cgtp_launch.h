@@ -20,25 +20,27 @@ enum {
     CGTP_NEEDS_BY_SENDER = 8
 };
 
-template <typename Graph> static inline cgtp_status cgtp_check_graph(const Graph *graph, int needed)
+/* Has the graph what is needed? */
+template <typename Graph> static inline cgtp_status cgtp_check_lists(const Graph *graph, int needed)
 {
-    if (!graph)
-        return CGTP_NULL_POINTER;
-    if (graph->items < 0 || graph->senders < 0 || graph->receivers < 0)
-        return CGTP_BAD_SIZE;
     if (graph->items && needed & CGTP_NEEDS_SENDER && !graph->sender)
         return CGTP_NULL_POINTER;
-    if (graph->items && needed & CGTP_NEEDS_SENDER && !graph->senders)
-        return CGTP_BAD_SIZE;
     if (graph->items && needed & CGTP_NEEDS_RECEIVER && !graph->receiver)
         return CGTP_NULL_POINTER;
-    if (graph->items && needed & CGTP_NEEDS_RECEIVER && !graph->receivers)
-        return CGTP_BAD_SIZE;
     if (graph->items && needed & CGTP_NEEDS_RECEIVER_ROW && !graph->receiver_row)
         return CGTP_NOT_INDEXED;
     if (graph->items && needed & CGTP_NEEDS_BY_SENDER && (!graph->sender_row || !graph->by_sender))
         return CGTP_NOT_INDEXED;
     return CGTP_OK;
+}
+
+/* refused: the kernel's own, of numbers of rows. */
+template <typename Graph>
+static inline cgtp_status cgtp_check_graph(const Graph *graph, int (*refused)(const Graph *), int needed)
+{
+    if (!graph)
+        return CGTP_NULL_POINTER;
+    return refused(graph) ? CGTP_BAD_SIZE : cgtp_check_lists(graph, needed);
 }
 
 /* An array of the caller: rows of `elements` numbers. */
@@ -184,19 +186,22 @@ struct cgtp_workspace {
 
 /* What NAME_kernel_workspace returns, of a graph and of a number of items. */
 template <typename Graph, typename Launch>
-static inline size_t cgtp_workspace_bytes(const Graph *graph,
+static inline size_t cgtp_workspace_bytes(const Graph *graph, int (*refused)(const Graph *),
                                           size_t (*layout)(const Graph *, Launch &, void *))
 {
     Launch l;
-    if (!graph || graph->items < 0 || graph->senders < 0 || graph->receivers < 0)
+    if (!graph || refused(graph))
         return CGTP_NO_WORKSPACE;
     return graph->items ? layout(graph, l, NULL) : 0;
 }
 template <typename Launch>
-static inline size_t cgtp_workspace_bytes(int64_t items, size_t (*layout)(int64_t, Launch &, void *))
+static inline size_t cgtp_workspace_bytes(int64_t items, int (*refused)(int64_t),
+                                          size_t (*layout)(int64_t, Launch &, void *))
 {
     Launch l;
-    return items > 0 ? layout(items, l, NULL) : items ? CGTP_NO_WORKSPACE : 0;
+    if (refused(items))
+        return CGTP_NO_WORKSPACE;
+    return items ? layout(items, l, NULL) : 0;
 }
 
 } // namespace

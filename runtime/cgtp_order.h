@@ -291,7 +291,7 @@ static inline cgtp_status cgtp_find_rows(const Index *end, int64_t n, int64_t ro
 /* Of a graph that the caller has ordered: are there the arrays that are needed then? */
 template <typename Graph> static inline cgtp_status cgtp_check_ordered(const Graph *graph, int needed)
 {
-    return graph->order ? cgtp_check_graph(graph, needed) : CGTP_OK;
+    return graph->order ? cgtp_check_lists(graph, needed) : CGTP_OK;
 }
 
 /* What a launch makes in its workspace of a graph whose edges come in any order: the same graph with edges by

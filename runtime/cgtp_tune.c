@@ -98,8 +98,10 @@ static int open_log(struct tuner *t, const char *path)
         return 0;
     }
     fprintf(t->log, "%s%s", whole ? "" : "\n", is_new ? header : "");
-    fflush(t->log);
-    return 1;
+    if (!fflush(t->log))
+        return 1;
+    fprintf(stderr, "%s: %s\n", path, strerror(errno));
+    return 0;
 }
 
 /* The time that the log has; the last, where there are several. */
@@ -129,7 +131,10 @@ static void record(struct tuner *t, int k, int plan, int round, const struct tim
         fprintf(t->log, "%s%s\n", key, time->why);
     else
         fprintf(t->log, "%s%.5f\t%.5f\t%.4f\n", key, time->ms, time->least, time->error);
-    fflush(t->log);
+    if (fflush(t->log)) { /* what follows would be measured, and lost */
+        fprintf(stderr, "\nThe log cannot be written: %s\n", strerror(errno));
+        exit(2);
+    }
 }
 
 /* ---- a kernel on the device ---- */

@@ -33,8 +33,11 @@
 #
 # What is made again, and when: sources when a spec, a generated file (it was deleted), the generator or its command
 # changes, objects when their sources, headers, the runtime or the compiler's command do. Sources are made while make
-# reads its makefiles, with `make -n` and `make -q` too. The project may be in a folder whose name has spaces;
-# CGTPGEN_DIR, specs and the folder of this file may not, for make takes names apart at spaces.
+# reads its makefiles, with `make -n` and `make -q` too. The project may be in a folder whose name has spaces, and so
+# may the generator; CGTPGEN_DIR, specs and the folder of this file may not, for make takes names apart at spaces.
+#
+# CGTPGEN_DIR may be a folder of one's own, even `.`: what is made there is named after products or begins with cgtp or
+# libcgtpgen.
 
 CGTPGEN ?= cgtpgen
 CGTPGEN_BACKEND ?= cuda
@@ -54,16 +57,27 @@ ifeq ($(origin CGTPGEN_OPENMP),undefined)
 CGTPGEN_OPENMP := $(if $(CGTPGEN_CUDA),,$(shell \
     echo 'int main(void) { return 0; }' | $(CC) -fopenmp -x c -o /dev/null - 2> /dev/null && echo -fopenmp))
 endif
-CGTPGEN_GENERATE := $(CGTPGEN) --backend=$(CGTPGEN_BACKEND) $(if $(CGTPGEN_CUDA),--arch=$(CGTPGEN_ARCH)) \
+# What shells or make read as something else than a letter.
+CGTPGEN_SPECIAL := ' " ; & | < > * ? % \ ` ! [ ] { } ( ) : = $$ \#
+CGTPGEN_ODD = $(strip $(foreach c,$(CGTPGEN_SPECIAL),$(findstring $(c),$(1))))
+CGTPGEN_PROGRAM := $(if $(filter-out 1,$(words $(CGTPGEN)))$(call CGTPGEN_ODD,$(CGTPGEN)),'$(subst ','\'',$(CGTPGEN))',$(CGTPGEN))
+CGTPGEN_GENERATE := $(CGTPGEN_PROGRAM) --backend=$(CGTPGEN_BACKEND) $(if $(CGTPGEN_CUDA),--arch=$(CGTPGEN_ARCH)) \
     $(CGTPGEN_OPTIONS) -o $(CGTPGEN_DIR) $(CGTPGEN_SPECS)
 CGTPGEN_CC := $(CC) $(CPPFLAGS) $(CFLAGS) $(CGTPGEN_CFLAGS) $(CGTPGEN_OPENMP) $(CGTPGEN_CPPFLAGS) -MMD -MP -c
 CGTPGEN_NVCC := $(NVCC) -arch=$(CGTPGEN_ARCH) $(NVCCFLAGS) $(CGTPGEN_NVCCFLAGS) $(CGTPGEN_CPPFLAGS) -MMD -MP -c
 CGTPGEN_LINK := $(if $(CGTPGEN_CUDA),$(NVCC) -arch=$(CGTPGEN_ARCH),$(strip $(CC) $(CGTPGEN_OPENMP)))
 CGTPGEN_LIBRARY := $(CGTPGEN_DIR)/libcgtpgen.a
-CGTPGEN_LIST := $(CGTPGEN_DIR)/products.mk
+CGTPGEN_LIST := $(CGTPGEN_DIR)/cgtpgen-products.mk
 
 ifneq ($(words $(CGTPGEN_DIR)),1)
 $(error cgtpgen.mk: CGTPGEN_DIR is '$(CGTPGEN_DIR)': make needs a name without spaces)
+endif
+ifneq ($(call CGTPGEN_ODD,$(CGTPGEN_DIR))$(filter -% ~%,$(CGTPGEN_DIR)),)
+$(error cgtpgen.mk: CGTPGEN_DIR is '$(CGTPGEN_DIR)': make needs a name without $(or $(call \
+    CGTPGEN_ODD,$(CGTPGEN_DIR)),- or ~ at its beginning))
+endif
+ifeq ($(wildcard $(CGTPGEN_DATA)/cgtp.h),)
+$(error cgtpgen.mk: its folder, of which make sees '$(CGTPGEN_DATA)', must have a name without spaces, with the runtime in it)
 endif
 
 # Is something to be built? `make clean` alone needs neither a generator nor specs that are right.
@@ -82,18 +96,18 @@ CGTPGEN_HEADERS := $(filter %.h,$(CGTPGEN_FILES))
 CGTPGEN_OBJECTS := $(addsuffix .o,$(filter %.c %.cu,$(CGTPGEN_FILES)) \
     $(addprefix $(CGTPGEN_DIR)/,cgtp.c $(if $(CGTPGEN_CUDA),cgtp_graph.cu)))
 CGTPGEN_CLEAN := $(CGTPGEN_FILES) $(CGTPGEN_OBJECTS) $(CGTPGEN_OBJECTS:.o=.d) $(CGTPGEN_LIBRARY) $(CGTPGEN_LIST) \
-    $(patsubst %,$(CGTPGEN_DIR)/%.command,generate archive cc nvcc)
+    $(patsubst %,$(CGTPGEN_DIR)/cgtpgen-%.command,generate archive cc nvcc)
 
 ifneq ($(CGTPGEN_ACTIVE),)
 
 # Checksums instead of times: what is installed may be older than what was made before it came.
-CGTPGEN_SUM := $(shell program=$$(command -v $(CGTPGEN)) && cksum < "$$program")
+CGTPGEN_SUM := $(shell program=$$(command -v $(CGTPGEN_PROGRAM)) && cksum < "$$program")
 ifeq ($(CGTPGEN_SUM),)
 $(error cgtpgen.mk: there is no program '$(CGTPGEN)'; install cgtpgen, or set CGTPGEN to where it is)
 endif
 CGTPGEN_RUNTIME_SUM := $(shell cat $(wildcard $(addprefix $(CGTPGEN_DATA)/,*.h *.c *.cu)) | cksum)
 
-# A file NAME.command holds what its dependents were made by, and is rewritten only when that changes.
+# A file cgtpgen-NAME.command holds what its dependents were made by, and is rewritten only when that changes.
 # $(call CGTPGEN_DIFFERS,text,text): not empty where they do.
 CGTPGEN_DIFFERS = $(subst x$(strip $(1))x,,x$(strip $(2))x)$(subst x$(strip $(2))x,,x$(strip $(1))x)
 CGTPGEN_COMMAND_generate := $(CGTPGEN_GENERATE) \# $(CGTPGEN_SUM)
@@ -102,16 +116,16 @@ CGTPGEN_COMMAND_cc := $(CGTPGEN_CC) \# $(CGTPGEN_RUNTIME_SUM)
 CGTPGEN_COMMAND_nvcc := $(CGTPGEN_NVCC) \# $(CGTPGEN_RUNTIME_SUM)
 CGTPGEN_COMMANDS := generate archive cc $(if $(CGTPGEN_CUDA),nvcc)
 CGTPGEN_CHANGED := $(foreach name,$(CGTPGEN_COMMANDS),$(if $(call \
-    CGTPGEN_DIFFERS,$(CGTPGEN_COMMAND_$(name)),$(shell cat $(CGTPGEN_DIR)/$(name).command 2> /dev/null)),$(name)))
-$(CGTPGEN_CHANGED:%=$(CGTPGEN_DIR)/%.command): CGTPGEN_FORCE
-$(CGTPGEN_COMMANDS:%=$(CGTPGEN_DIR)/%.command):
+    CGTPGEN_DIFFERS,$(CGTPGEN_COMMAND_$(name)),$(shell cat $(CGTPGEN_DIR)/cgtpgen-$(name).command 2> /dev/null)),$(name)))
+$(CGTPGEN_CHANGED:%=$(CGTPGEN_DIR)/cgtpgen-%.command): CGTPGEN_FORCE
+$(CGTPGEN_COMMANDS:%=$(CGTPGEN_DIR)/cgtpgen-%.command):
 	@mkdir -p $(@D)
-	@printf '%s\n' '$(subst ','\'',$(CGTPGEN_COMMAND_$(basename $(@F))))' > $@
+	@printf '%s\n' '$(subst ','\'',$(CGTPGEN_COMMAND_$(patsubst cgtpgen-%.command,%,$(@F))))' > $@
 .PHONY: CGTPGEN_FORCE
 
 # Files that did not change keep their times, so what is compiled from them is not compiled again.
 CGTPGEN_MISSING := $(if $(CGTPGEN_FILES),$(filter-out $(wildcard $(CGTPGEN_FILES)),$(CGTPGEN_FILES)),all)
-$(CGTPGEN_LIST): $(CGTPGEN_SPECS) $(CGTPGEN_DIR)/generate.command $(if $(CGTPGEN_MISSING),CGTPGEN_FORCE)
+$(CGTPGEN_LIST): $(CGTPGEN_SPECS) $(CGTPGEN_DIR)/cgtpgen-generate.command $(if $(CGTPGEN_MISSING),CGTPGEN_FORCE)
 	$(CGTPGEN_GENERATE) --prune
 	@for object in $(filter $(wildcard $(CGTPGEN_DIR)/*.o),$(CGTPGEN_OBJECTS)); do \
 	    source=$${object%.o}; [ -e "$$source" ] || [ -e "$(CGTPGEN_DATA)/$${source##*/}" ] || rm -f "$$object" "$$source.d"; \
@@ -121,8 +135,8 @@ endif
 
 # All are there by now; no implicit rule is to be looked for.
 $(CGTPGEN_FILES): ;
-$(filter %.c.o,$(CGTPGEN_OBJECTS)): $(CGTPGEN_DIR)/cc.command
-$(filter %.cu.o,$(CGTPGEN_OBJECTS)): $(CGTPGEN_DIR)/nvcc.command
+$(filter %.c.o,$(CGTPGEN_OBJECTS)): $(CGTPGEN_DIR)/cgtpgen-cc.command
+$(filter %.cu.o,$(CGTPGEN_OBJECTS)): $(CGTPGEN_DIR)/cgtpgen-nvcc.command
 $(CGTPGEN_DIR)/%.c.o: $(CGTPGEN_DIR)/%.c
 	$(CGTPGEN_CC) -o $@ $<
 $(CGTPGEN_DIR)/%.cu.o: $(CGTPGEN_DIR)/%.cu
@@ -132,14 +146,14 @@ $(CGTPGEN_DIR)/%.c.o: $(CGTPGEN_DATA)/%.c
 $(CGTPGEN_DIR)/%.cu.o: $(CGTPGEN_DATA)/%.cu
 	$(CGTPGEN_NVCC) -o $@ $<
 
-$(CGTPGEN_LIBRARY): $(CGTPGEN_OBJECTS) $(CGTPGEN_DIR)/archive.command
-	rm -f $@
+$(CGTPGEN_LIBRARY): $(CGTPGEN_OBJECTS) $(CGTPGEN_DIR)/cgtpgen-archive.command
+	rm -f -- $@
 	$(AR) rcs $@ $(CGTPGEN_OBJECTS)
 
 .PHONY: cgtpgen-clean
 cgtpgen-clean:
-	rm -f $(CGTPGEN_CLEAN)
-	@rmdir $(CGTPGEN_DIR) 2> /dev/null || true
+	rm -f -- $(CGTPGEN_CLEAN)
+	@rmdir -- $(CGTPGEN_DIR) 2> /dev/null || true
 
 -include $(CGTPGEN_OBJECTS:.o=.d)
 .DEFAULT_GOAL := $(CGTPGEN_GOAL)

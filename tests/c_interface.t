@@ -49,6 +49,8 @@ int main(void)
     workspace("senders", graph_of(1, -7, 7));
     workspace("receivers", graph_of(1, 7, -7));
     workspace("much", graph_of(1, INT64_MAX, 1));
+    workspace("unnumbered", graph_of(2147483648, 7, 7));
+    workspace("nowhere", graph_of(9, 7, 0));
     workspace("few", graph_of(9, 7, 7));
 
     alignas(16) float x[6] = {0}, y[3] = {0}, w[2] = {1}, z[11];
@@ -124,15 +126,16 @@ with tempfile.TemporaryDirectory() as folder:
                            'runtime/cgtp.c'], capture_output=True, text=True)
     ok(made.returncode == 0, 'a program that uses it, with the types of the page', made.stderr)
     run = [f'{folder}/program'] if made.returncode == 0 else ['false']
-    told = subprocess.run(run, capture_output=True, text=True).stdout.splitlines() + [''] * 12
+    told = subprocess.run(run, capture_output=True, text=True).stdout.splitlines() + [''] * 14
 said = {row[0]: row[1].strip('`') for row in rows(page, 'Workspace')}
-equal(told[:7], ['null 1', 'none 0', 'items CGTP_NO_WORKSPACE', 'senders CGTP_NO_WORKSPACE',
-                 'receivers CGTP_NO_WORKSPACE', 'much CGTP_NO_WORKSPACE', 'few some'],
+equal(told[:9], ['null 1', 'none 0', 'items CGTP_NO_WORKSPACE', 'senders CGTP_NO_WORKSPACE',
+                 'receivers CGTP_NO_WORKSPACE', 'much CGTP_NO_WORKSPACE',
+                 'unnumbered CGTP_NO_WORKSPACE', 'nowhere CGTP_NO_WORKSPACE', 'few some'],
       'bytes of workspace')
-equal(list(said.values()), ['0: the workspace may be NULL', *['CGTP_NO_WORKSPACE'] * 3, 'what the kernel needs'],
+equal(list(said.values()), ['0: the workspace may be NULL', *['CGTP_NO_WORKSPACE'] * 4, 'what the kernel needs'],
       'and what the page says of them')
-equal(told[7], 'refused 7 1 2 2 5 1 77 77', 'calls that are refused, and write nothing')
-values = [float(value) for value in re.findall(r'axis \d: 0 (\S+)', '\n'.join(told[8:11]))]
-ok(len(values) == 3 and values[0] == values[2] == -values[1] / 2 < 0, 'component 0 of l = 2 is about the middle one of l = 1', *told[8:11])
-equal(told[11], 'nothing 0 0 0 77', 'graphs without edges')
+equal(told[9], 'refused 7 1 2 2 5 1 77 77', 'calls that are refused, and write nothing')
+values = [float(value) for value in re.findall(r'axis \d: 0 (\S+)', '\n'.join(told[10:13]))]
+ok(len(values) == 3 and values[0] == values[2] == -values[1] / 2 < 0, 'component 0 of l = 2 is about the middle one of l = 1', *told[10:13])
+equal(told[13], 'nothing 0 0 0 77', 'graphs without edges')
 done()

@@ -220,24 +220,48 @@ static void spoil_index(struct call *call)
         }
 }
 
-/* Numbers of bytes that are errors. */
-static void check_workspace(struct check *c, const cgtp_kernel *k)
+/* What the workspace's function says of the graph and what the call does agree: a workspace for numbers that the call
+ * takes, where it finds nothing wrong but that all arrays are NULL, and none for those that it refuses. */
+static void agree(struct call *call, const void *graph, const char *what, int64_t number)
 {
-    const int64_t spoilt[] = {-1, INT64_MIN, INT64_MAX, INT64_MAX / 2, INT64_MAX / 1000};
-    if (k->workspace(NULL) != CGTP_NO_WORKSPACE)
-        check_failure(c, "%s: a workspace for no graph", k->name);
-    for (int i = 0; i < (c->product->graph ? 3 : 1); i++)
-        for (size_t s = 0; s < sizeof spoilt / sizeof *spoilt; s++) {
-            cgtp_graph narrow = {.items = 1, .senders = 1, .receivers = 1};
-            cgtp_graph64 wide = {.items = 1, .senders = 1, .receivers = 1};
-            *(i == 0 ? &narrow.items : i == 1 ? &narrow.senders : &narrow.receivers) = spoilt[s];
-            *(i == 0 ? &wide.items : i == 1 ? &wide.senders : &wide.receivers) = spoilt[s];
-            size_t bytes = k->workspace(c->product->index_size == 8 ? (void *)&wide : (void *)&narrow);
-            c->compared++;
-            if (bytes != CGTP_NO_WORKSPACE && (spoilt[s] < 0 || bytes > PTRDIFF_MAX))
-                check_failure(c, "%s: count %d is %lld: a workspace of %zu bytes", k->name, i,
-                              (long long)spoilt[s], bytes);
+    static const void *const no_input[ARRAYS] = {NULL};
+    static void *const no_output[ARRAYS] = {NULL};
+    const cgtp_kernel *k = call->kernel;
+    const size_t bytes = k->workspace(graph);
+    call->check->compared++;
+    if (bytes == CGTP_NO_WORKSPACE)
+        expect(call, graph, CGTP_BAD_SIZE, "no workspace for a number of", what);
+    else if (bytes > PTRDIFF_MAX)
+        check_failure(call->check, "%s: %lld %s: a workspace of %zu bytes", k->name, (long long)number, what, bytes);
+    else if (k->run(graph, no_input, no_output, NULL, NULL, 0, NULL) == CGTP_BAD_SIZE)
+        check_failure(call->check, "%s: %lld %s: a workspace of %zu bytes, but the call is refused", k->name,
+                      (long long)number, what, bytes);
+}
+
+/* Numbers of rows, with edges and without. */
+static void check_workspace(struct call *call)
+{
+    static const char *const name[3] = {"items", "senders", "receivers"};
+    const int64_t number[] = {-1,           INT64_MIN,     INT64_MAX,      INT64_MAX / 2, INT64_MAX / 2 + 1, INT64_MAX / 64,
+                              INT32_MAX, (int64_t)INT32_MAX + 1, 0};
+    const cgtp_product *p = call->check->product;
+    if (call->kernel->workspace(NULL) != CGTP_NO_WORKSPACE)
+        check_failure(call->check, "%s: a workspace for no graph", call->kernel->name);
+    for (int i = 0; i < (p->graph ? 3 : 1); i++)
+        for (size_t s = 0; s < 2 * sizeof number / sizeof *number; s++) {
+            cgtp_graph narrow = call->graph.narrow;
+            cgtp_graph64 wide = call->graph.wide;
+            int64_t *n32[3] = {&narrow.items, &narrow.senders, &narrow.receivers};
+            int64_t *n64[3] = {&wide.items, &wide.senders, &wide.receivers};
+            if (s % 2)
+                narrow.items = wide.items = 0;
+            *n32[i] = *n64[i] = number[s / 2];
+            agree(call, p->index_size == 8 ? (void *)&wide : (void *)&narrow, name[i], number[s / 2]);
         }
+    cgtp_graph narrow = call->graph.narrow;
+    narrow.items = (int64_t)INT32_MAX + 1;
+    if (p->graph && p->sorted && p->index_size == 4)
+        expect(call, &narrow, CGTP_BAD_SIZE, "more than int32 numbers of", "edges");
 }
 
 /* Without items nothing is needed but arrays that have rows, and sums over items are zero. */
@@ -299,6 +323,7 @@ void check_calls(struct check *c)
         call_make(&call, c, k, &some);
         expect(&call, call.graph.graph, CGTP_OK, "a right", "call");
         spoil_sizes(&call);
+        check_workspace(&call);
         spoil_index(&call);
         spoil_pointers(&call);
         spoil_strides(&call);
@@ -318,7 +343,6 @@ void check_calls(struct check *c)
         expect(&call, call.graph.graph, CGTP_OK, "no items and null", "arrays");
         call_free(&call);
 
-        check_workspace(c, k);
         call_nothing(c, k, 0);
         call_nothing(c, k, c->product->graph ? 2 : 0);
     }

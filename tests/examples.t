@@ -50,6 +50,27 @@ def test_fallback(folder):
        'fallback: and has both products', symbols)
 
 
+def test_names(folder, name, product):
+    """A runtime and a generator in folders with spaces; what is one's own among the generated files stays."""
+    here = os.path.dirname(folder)
+    links = {word[:word.index('=')]: word.split('=', 1)[1] for word in VARIABLES if word.startswith(('CGTPGEN=', 'RUNTIME='))}
+    os.makedirs(f'{here}/with spaces', exist_ok=True)
+    for variable, path in links.items():
+        if not os.path.exists(f'{here}/with spaces/{variable}'):
+            os.symlink(path, f'{here}/with spaces/{variable}')
+    spaced = [f'{variable}={here}/with spaces/{variable}' for variable in links]
+    run = make(folder, 'clean')
+    ok(run.returncode == 0 and not os.path.exists(f'{folder}/gen') and not os.path.exists(f'{folder}/{product}'),
+       f'{name}: make clean removes all that was made', run.stdout)
+    os.makedirs(f'{folder}/gen')
+    with open(f'{folder}/gen/mine.c', 'w') as file:
+        file.write('int mine;\n')
+    run = make(folder, *spaced)
+    ok(run.returncode == 0, f'{name}: builds by folders with spaces', run.stdout)
+    run = make(folder, *spaced, 'clean')
+    ok(run.returncode == 0 and os.listdir(f'{folder}/gen') == ['mine.c'], f"{name}: make clean leaves one's own file", run.stdout)
+
+
 def test_graph(folder):
     made = make(folder)
     ok(made.returncode == 0, 'graph: builds', made.stdout)
@@ -109,6 +130,8 @@ def test_report(folder):
     ok(fresh.returncode == 0, 'report: is fresh (make generated brings it up to date)', fresh.stdout)
 
 
+# Of the examples that generate by a rule of their own, what they make.
+PRODUCT = {'fallback': 'fallback', 'graph': 'graph', 'ctypes': 'liblayer.so'}
 TESTS = {'ctypes': test_ctypes, 'fallback': test_fallback, 'graph': test_graph, 'report': test_report,
          'shared': test_shared}
 ELSEWHERE = ['common', 'ddp', 'forces', 'lammps', 'md', 'ranks']  # tests/simulation.t, torch.t, ranks.t
@@ -117,4 +140,6 @@ with tempfile.TemporaryDirectory() as ROOT:
     for name, test in TESTS.items():
         shutil.copytree(f'docs/examples/{name}', f'{ROOT}/{name}')
         test(f'{ROOT}/{name}')
+        if name in PRODUCT:
+            test_names(f'{ROOT}/{name}', name, PRODUCT[name])
 done()

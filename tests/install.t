@@ -205,6 +205,48 @@ def test_failures(folder):
     equal(sorted(os.listdir(folder)), sorted(IN_C), 'and nothing is written')
 
 
+def test_names(folder, root):
+    """Folders and programs of any name: what is one's own stays, what make cannot take is told before anything is written."""
+    own = {'products.mk': 'mine = 1\n', 'generate.command': 'mine\n', 'cc.command': 'mine\n'}
+    project(folder, IN_C | own)
+    ok(build(folder, 'CGTPGEN_DIR=.') is not None and run(f'{folder}/program').stdout == f'layer, c: {NEGATIVE}\n',
+       'in the folder of the project: the program runs')
+    equal(build(folder, 'CGTPGEN_DIR=.'), [], 'and again: nothing')
+    equal({name: read(f'{folder}/{name}') for name in own}, own, 'files of the names that a build might choose stay')
+    run('make', 'clean', 'CGTPGEN_DIR=.', folder=folder)
+    equal(sorted(os.listdir(folder)), sorted(IN_C | own), 'make clean removes all that was made and no more')
+    for name in '-out', '~out', 'a;b', "it's", 'a$$b', '(a)', 'a:b':
+        result = run('make', f'CGTPGEN_DIR={name}', folder=folder)
+        ok(result.returncode == 2 and 'make needs a name without' in result.stdout, f'CGTPGEN_DIR={name}: an error', result.stdout)
+    equal(sorted(os.listdir(folder)), sorted(IN_C | own), 'and nothing is written')
+    generator = f"{root}/a ; it's $ (generator)"
+    shutil.copy(shutil.which('cgtpgen', path=f'{root}/usr/bin'), generator)
+    told = 'CGTPGEN=' + generator.replace('$', '$$')
+    ok(build(folder, told) is not None, 'a generator whose name has spaces and more')
+    equal(build(folder, told), [], 'and again: nothing')
+    shutil.copytree(f'{root}/usr/share/cgtpgen', f'{folder}/my runtime')
+    write(f'{folder}/Makefile', IN_C['Makefile'].replace('$(shell pkg-config --variable=makefile cgtpgen)', 'my\\ runtime/cgtpgen.mk'))
+    result = run('make', folder=folder)
+    ok(result.returncode == 2 and "make sees 'runtime', must have a name without spaces" in result.stdout,
+       'a runtime in a folder with a space: an error', result.stdout)
+
+
+def test_interpreters():
+    """Paths of interpreters may have spaces, in every rule that runs one."""
+    python = "/no where/it's/python"
+    quoted = python.replace("'", "'\\''")
+    variables = {name: f'{name}={python}' for name in ('PYTHON', 'TORCH_PYTHON', 'JAX_PYTHON', 'MODELS_PYTHON')}
+    seen = 0
+    for targets, name in (('test-torch gpu-torch', 'TORCH_PYTHON'), ('test-jax gpu-jax', 'JAX_PYTHON'),
+                          ('models gpu-models', 'MODELS_PYTHON'),
+                          ('torch-venv jax-venv bench bench-generation bench-stability bench-precisions', 'PYTHON')):
+        planned = run('make', '-n', *targets.split(), variables[name]).stdout
+        lines = [line for line in planned.splitlines() if 'no where' in line]
+        seen += len(lines)
+        ok(lines and all(f"'{quoted}'" in line for line in lines), f'{targets}: {name} is one word', planned)
+    ok(seen > 12, f'{seen} commands')
+
+
 def check_status(folder):
     """Where kernels cannot start, the status says why: no GPU or driver, or no code for that GPU."""
     write(f'{folder}/status.c', STATUS_PROGRAM)
@@ -251,6 +293,7 @@ def test_cuda(folder):
 with tempfile.TemporaryDirectory() as ROOT:
     test_installed(ROOT)
     test_links(f'{ROOT}/usr/share/doc/cgtpgen')
+    test_interpreters()
     if not shutil.which('pkg-config'):
         skip('a project in C', 'no pkg-config')
         skip('a project with CUDA', 'no pkg-config')
@@ -258,6 +301,7 @@ with tempfile.TemporaryDirectory() as ROOT:
         test_c(f'{ROOT}/in a folder with spaces')
         test_changes(f'{ROOT}/changes', ROOT)
         test_failures(f'{ROOT}/failures')
+        test_names(f'{ROOT}/names', ROOT)
         if shutil.which(NVCC):
             test_cuda(f'{ROOT}/cuda')
         else:

@@ -65,6 +65,7 @@ def read(path):
 def kernel(names):
     """A kernel that has the eight names as its own, its arguments', and its outputs'."""
     k, x, y, w, z, gx, gy, gw = names
+    k += '_' * (k == 'SCRATCH')  # kernels, which become files, differ by more than capitals
     return (f'  - {{name: {k}, arguments: {{{x}: d x, {y}: d y, {w}: d w}},\n'
             f'     outputs: {{{z}: [Q_g({x}, y, w), Q_g(x, {y}, w)], {gx}: [Q_x({y}, w, gz), Q_x(y, {w}, gz)],\n'
             f'               {gy}: [Q_y({x}, w, gz)], {gw}: [Q_w({x}, {y}, gz)]}}}}\n')

@@ -22,7 +22,7 @@ PIECE := 20
 SIMT := 2
 .PHONY: random-test
 random-test: $(BUILD)/cgtpgen $(TEST_NEEDS)
-	$(Q)CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' CC='$(CC)' PYTHON='$(PYTHON)' \
+	$(Q)CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' CC=$(call quoted,$(CC)) PYTHON=$(call quoted,$(PYTHON)) \
 	    COUNT=$(COUNT) FIRST=$(FIRST) PIECE=$(PIECE) SIMT=$(SIMT) tests/random_many.sh
 
 # Which lines and branches of the generator run in the tests that look at it alone, and in what the other tests generate,
@@ -35,8 +35,8 @@ COVERAGE_RANDOM := 400
 coverage:
 	$(Q)rm -rf $(COVERAGE)
 	$(Q)$(MAKE) BUILD=$(COVERAGE) CFLAGS=-O0 INSTRUMENT=--coverage TEST_ALL= T='$(COVERAGE_TESTS)' test
-	$(Q)$(PYTHON) tests/random_spec.py write $(COVERAGE)/random 0 $(COVERAGE_RANDOM)
-	$(Q)$(PYTHON) tests/coverage_specs.py $(COVERAGE)/changed
+	$(Q)$(call quoted,$(PYTHON)) tests/random_spec.py write $(COVERAGE)/random 0 $(COVERAGE_RANDOM)
+	$(Q)$(call quoted,$(PYTHON)) tests/coverage_specs.py $(COVERAGE)/changed
 	$(Q)for s in specs/*.yaml tests/golden/*.yaml tests/simt/specs/*.yaml tests/regress/*.yaml $(COVERAGE)/random/*.yaml \
 	    tests/fuzz/corpus/*; do \
 	    for backend in c 'cuda --arch=sm_80' cuda; do \
@@ -55,4 +55,4 @@ coverage:
 	for n in $$($$mutate --mutate=0 | awk 'NR % 60 == 0 {print $$1}'); do \
 	    $$mutate --mutate=$$n > /dev/null || exit 1; \
 	done
-	$(Q)$(PYTHON) tests/coverage.py $(COVERAGE)/obj 99 97 $(COVERAGE)/missed
+	$(Q)$(call quoted,$(PYTHON)) tests/coverage.py $(COVERAGE)/obj 99 97 $(COVERAGE)/missed

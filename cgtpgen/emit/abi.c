@@ -209,6 +209,40 @@ bool emit_uses(const struct spec *s, const struct kernel_form *f, enum index_kin
     return false;
 }
 
+/* Bytes of the longest row of an index's arrays; 0: there are none, or none has elements. */
+static long long longest_row(const struct kernel_plan *k, enum index_kind index)
+{
+    long long most = 0;
+    for (int i = 0; i < k->form->inputs + k->form->outputs; i++) {
+        const struct operand *o = &k->operand[i];
+        const long long bytes = source_dim(o) * precision_table[o->storage].bytes;
+        if (o->index == index && bytes > most)
+            most = bytes;
+    }
+    return most;
+}
+
+void emit_refused(struct text *out, const struct plan *plan, const struct kernel_plan *k)
+{
+    static const enum index_kind index[] = {INDEX_ITEM, INDEX_SENDER, INDEX_RECEIVER};
+    const struct spec *s = plan->problem->spec;
+    const bool graph = spec_is_graph(s);
+    text_printf(out, "/* Numbers of rows that are negative or too large%s. */\nstatic int refused(%s)\n{\n",
+                graph ? ", or of edges between no nodes" : "", emit_items_parameter(plan));
+    for (int i = 0; i < (graph ? 3 : 1); i++) {
+        const char *rows = source_rows(plan, index[i]);
+        const long long row = longest_row(k, index[i]);
+        text_printf(out, "%s%s < 0", i ? " ||\n        " : "    return ", rows);
+        if (graph && i == 0 && s->sorted && !s->index64)
+            text_printf(out, " || %s > INT32_MAX", rows);
+        if (row)
+            text_printf(out, " || %s > PTRDIFF_MAX / %lld", rows, row);
+        if (i && emit_uses(s, k->form, index[i]))
+            text_printf(out, " ||\n        (graph->items && !%s)", rows);
+    }
+    text_printf(out, ";\n}\n\n");
+}
+
 void emit_checks(struct text *out, const struct plan *plan, const struct kernel_schedule *kernel)
 {
     const struct spec *s = plan->problem->spec;
@@ -216,27 +250,19 @@ void emit_checks(struct text *out, const struct plan *plan, const struct kernel_
     bool receiver_row = false, by_sender = false;
     kernel_reads_graph(kernel, &receiver_row, &by_sender);
     text_printf(out, "    cgtp_status status;\n");
-    if (spec_is_graph(s)) {
-        text_printf(out, "    if (!graph)\n        return CGTP_NULL_POINTER;\n"
-                         "    if (graph->items < 0 || graph->senders < 0 || graph->receivers < 0)\n"
-                         "        return CGTP_BAD_SIZE;\n");
-        for (int side = 0; side < 2; side++) {
-            const char *name = side ? "receiver" : "sender";
-            if (emit_uses(s, f, side ? INDEX_RECEIVER : INDEX_SENDER))
-                text_printf(out,
-                            "    if (graph->items && !graph->%s)\n        return CGTP_NULL_POINTER;\n"
-                            "    if (graph->items && !graph->%ss)\n        return CGTP_BAD_SIZE;\n",
-                            name, name);
-        }
-        if (receiver_row)
-            text_printf(out,
-                        "    if (graph->items && !graph->receiver_row)\n        return CGTP_NOT_INDEXED;\n");
-        if (by_sender)
-            text_printf(out, "    if (graph->items && (!graph->sender_row || !graph->by_sender))\n"
-                             "        return CGTP_NOT_INDEXED;\n");
-    } else {
-        text_printf(out, "    if (items < 0)\n        return CGTP_BAD_SIZE;\n");
-    }
+    if (spec_is_graph(s))
+        text_printf(out, "    if (!graph)\n        return CGTP_NULL_POINTER;\n");
+    text_printf(out, "    if (refused(%s))\n        return CGTP_BAD_SIZE;\n",
+                spec_is_graph(s) ? "graph" : "items");
+    if (emit_uses(s, f, INDEX_SENDER))
+        text_printf(out, "    if (graph->items && !graph->sender)\n        return CGTP_NULL_POINTER;\n");
+    if (emit_uses(s, f, INDEX_RECEIVER))
+        text_printf(out, "    if (graph->items && !graph->receiver)\n        return CGTP_NULL_POINTER;\n");
+    if (receiver_row)
+        text_printf(out, "    if (graph->items && !graph->receiver_row)\n        return CGTP_NOT_INDEXED;\n");
+    if (by_sender)
+        text_printf(out, "    if (graph->items && (!graph->sender_row || !graph->by_sender))\n"
+                         "        return CGTP_NOT_INDEXED;\n");
     for (int i = 0; i < f->inputs + f->outputs; i++) {
         const struct operand *o = &kernel->kernel->operand[i];
         if (o->stride)
@@ -524,7 +550,7 @@ void emit_header(struct text *out, const struct schedules *all, const struct mem
         " * and return a status. Base pointers must be multiples of 16 bytes; outputs must not overlap\n"
         " * inputs or one another; an array may be NULL only if it has no elements. NAME_workspace() bytes\n"
         " * of scratch memory go to one call at a time: none where there are no items, over which sums are\n"
-        " * zero; CGTP_NO_WORKSPACE where the function would refuse the call. NAME_with() is the same "
+        " * zero; CGTP_NO_WORKSPACE where the function would refuse so many rows. NAME_with() is the same "
         "function, and\n"
         " * takes its arrays by their names.%s%s */\n\n",
         types_words(out->arena, p->spec), layout_words(out->arena, p->spec), strides_words(p->spec),

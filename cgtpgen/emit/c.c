@@ -45,13 +45,12 @@ static void emit_workspace(struct source *w)
         text_printf(w->out, "    (void)%s;\n", items);
     emit_lay_out(w);
     text_printf(w->out, "}\n\n");
+    emit_refused(w->out, w->plan, w->kernel->kernel);
     emit_workspace_prototype(w->out, w->plan, w->form);
     text_printf(w->out,
-                "\n{\n    if (%s)\n        return CGTP_NO_WORKSPACE;\n"
+                "\n{\n    if (%srefused(%s))\n        return CGTP_NO_WORKSPACE;\n"
                 "    return %s ? layout(%s, cgtp_threads(), NULL, NULL) : 0;\n}\n\n",
-                w->graph ? "!graph || graph->items < 0 || graph->senders < 0 || graph->receivers < 0"
-                         : "items < 0",
-                w->graph ? "graph->items" : "items", items);
+                w->graph ? "!graph || " : "", items, w->graph ? "graph->items" : "items", items);
 }
 
 /* Without items: sums over none of them. */

@@ -83,11 +83,12 @@ static void emit_workspace(struct source *w)
     line(o, "return space.bytes();");
     line(o, "}");
     blank(o);
+    emit_refused(w->out, w->plan, w->kernel->kernel);
     text_printf(w->out, "} // namespace\n\nextern \"C\" ");
     emit_workspace_prototype(w->out, w->plan, w->form);
     text_printf(w->out, "\n");
     line(o, "{");
-    line(o, "return cgtp_workspace_bytes(%s, layout);", items);
+    line(o, "return cgtp_workspace_bytes(%s, refused, layout);", items);
     line(o, "}");
     blank(o);
 }
@@ -119,7 +120,7 @@ static void emit_cuda_checks(struct source *w)
                                      .receiver = emit_uses(w->spec, w->form, INDEX_RECEIVER)};
         struct needs all = before;
         kernel_reads_graph(w->kernel, &all.receiver_row, &all.by_sender);
-        line(o, "cgtp_status status = cgtp_check_graph(graph, %s);",
+        line(o, "cgtp_status status = cgtp_check_graph(graph, refused, %s);",
              needs_words(w->arena, orders(w) ? &before : &all));
         line(o, "if (status)");
         line(o, "return status;");
@@ -128,7 +129,7 @@ static void emit_cuda_checks(struct source *w)
                         arena_printf(w->arena, "cgtp_check_ordered(graph, %s)", needs_words(w->arena, &all)));
     } else {
         line(o, "cgtp_status status;");
-        line(o, "if (items < 0)");
+        line(o, "if (refused(items))");
         line(o, "return CGTP_BAD_SIZE;");
     }
     for (int i = 0; i < w->form->inputs + w->form->outputs; i++) {

@@ -43,6 +43,10 @@ void emit_strides(struct text *, const struct kernel_plan *, const char *words);
 /* Does the kernel have an operand with this index? */
 bool emit_uses(const struct spec *, const struct kernel_form *, enum index_kind);
 
+/* int refused(graph or items): what the workspace's function and the launcher refuse for its numbers alone.
+ */
+void emit_refused(struct text *, const struct plan *, const struct kernel_plan *);
+
 /* The beginning of a launcher: checks of sizes and pointers, which declare `status`. */
 void emit_checks(struct text *, const struct plan *, const struct kernel_schedule *);
 

@@ -43,7 +43,7 @@ $(FUZZ_DIR)/all: tests/fuzz/fuzz.c tests/fuzz/mutate.c \
 
 $(FUZZ_DIR)/words: tests/fuzz/words.py docs/spec.schema.json
 	@mkdir -p $(@D)
-	$(Q)$(PYTHON) $< > $@
+	$(Q)$(call quoted,$(PYTHON)) $< > $@
 
 .PHONY: fuzz fuzz-programs
 fuzz-programs: $(FUZZ:%=$(FUZZ_DIR)/%) $(FUZZ_DIR)/words

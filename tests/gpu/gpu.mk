@@ -49,7 +49,7 @@ GPU_RANDOM ?= 0:100
 .PHONY: gpu-sources gpu-check gpu-random gpu-some gpu-judge gpu-bench gpu-bench-library gpu-programs gpu-ranks
 
 GPU_COMMIT = $(shell git describe --always --dirty 2>/dev/null || echo unknown)
-GPU_GENERATE = $(PYTHON) tests/gpu/sources.py --generator=$(GPU_GENERATOR) --backend=$(GPU_BACKEND) \
+GPU_GENERATE = $(call quoted,$(PYTHON)) tests/gpu/sources.py --generator=$(GPU_GENERATOR) --backend=$(GPU_BACKEND) \
     --out=$(GPU_DIR) --commit=$(GPU_COMMIT) --random=$(GPU_RANDOM)
 
 gpu-sources: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
@@ -127,8 +127,8 @@ $(GPU_DIR)/bench.a: $(GPU_BENCH_OBJECTS)
 # $(call GPU_BUILD,set,programs): the sources, then the programs.
 GPU_SHARDS := $(addprefix check_,0 1 2 3 4 5 6 7)
 GPU_BUILD = $(if $(GPU_TOLD),,test -f $(GPU_DIR)/$(1)/table.c ||) \
-    $(MAKE) CC='$(CC)' gpu-sources GPU_SETS=$(1) && \
-    $(MAKE) CC='$(CC)' -j$(GPU_JOBS) gpu-programs GPU_SET=$(1) GPU_PROGRAMS='$(2)'
+    $(MAKE) CC=$(call quoted,$(CC)) gpu-sources GPU_SETS=$(1) && \
+    $(MAKE) CC=$(call quoted,$(CC)) -j$(GPU_JOBS) gpu-programs GPU_SET=$(1) GPU_PROGRAMS='$(2)'
 
 GPU_PREFIX := $(if $(filter quick,$(MODE)),quick_)
 gpu-check:
@@ -142,7 +142,7 @@ gpu-check:
 # Other numbers are other sources: these are made each time.
 gpu-random: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
 	$(Q)$(GPU_GENERATE) random
-	$(Q)$(MAKE) CC='$(CC)' -j$(GPU_JOBS) gpu-programs GPU_SET=random GPU_PROGRAMS='$(GPU_SHARDS) device'
+	$(Q)$(MAKE) CC=$(call quoted,$(CC)) -j$(GPU_JOBS) gpu-programs GPU_SET=random GPU_PROGRAMS='$(GPU_SHARDS) device'
 	$(Q)SANITIZER_TOOL='$(SANITIZER_TOOL)' sh tests/gpu/logged.sh $(GPU_DIR)/random.log \
 	    sh tests/gpu/check.sh $(GPU_DIR) random
 
@@ -150,7 +150,7 @@ gpu-random: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
 SOME ?= .
 gpu-some: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
 	$(Q)$(GPU_GENERATE) --out=$(GPU_DIR)/some --product='$(SOME)' narrow
-	$(Q)$(MAKE) CC='$(CC)' -j$(GPU_JOBS) gpu-programs GPU_DIR=$(GPU_DIR)/some GPU_SET=narrow \
+	$(Q)$(MAKE) CC=$(call quoted,$(CC)) -j$(GPU_JOBS) gpu-programs GPU_DIR=$(GPU_DIR)/some GPU_SET=narrow \
 	    GPU_PROGRAMS='$(GPU_SHARDS) device'
 	$(Q)SANITIZER_TOOL='$(SANITIZER_TOOL)' sh tests/gpu/logged.sh $(GPU_DIR)/some/some.log \
 	    sh tests/gpu/check.sh $(GPU_DIR)/some some
@@ -158,7 +158,7 @@ gpu-some: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
 JUDGED ?= main
 NEW ?= .
 gpu-judge: gpu-some
-	$(Q)sh tests/gpu/logged.sh $(GPU_DIR)/judge.log $(PYTHON) tests/gpu/sweep_random.py --published=$(JUDGED) \
+	$(Q)sh tests/gpu/logged.sh $(GPU_DIR)/judge.log $(call quoted,$(PYTHON)) tests/gpu/sweep_random.py --published=$(JUDGED) \
 	    --trees=$(OLD),$(NEW) --rounds=2 --jobs=$(GPU_JOBS) --arch=$(GPU_ARCH) --backend=$(GPU_BACKEND) \
 	    --out=$(GPU_DIR)/judge $(JUDGE_OPTIONS)
 
@@ -166,20 +166,20 @@ GPU_DRAWN = $(filter-out sweep%,$(GPU_BENCH))
 gpu-bench:
 ifdef VARIANTS
 	$(Q)$(GPU_GENERATE) $(VARIANTS:%=--variants=%) variants
-	$(Q)$(MAKE) CC='$(CC)' -j$(GPU_JOBS) gpu-programs GPU_SET=variants GPU_PROGRAMS=bench
+	$(Q)$(MAKE) CC=$(call quoted,$(CC)) -j$(GPU_JOBS) gpu-programs GPU_SET=variants GPU_PROGRAMS=bench
 	$(Q)sh tests/gpu/logged.sh $(GPU_DIR)/variants.log $(GPU_DIR)/variants/bench --variants $(GPU_OPTIONS)
 else
 	$(Q)$(foreach set,$(GPU_BENCH:%=bench_%),$(call GPU_BUILD,$(set),bench) &&) \
 	    $(foreach set,$(GPU_BENCH:%=bench_%),sh tests/gpu/logged.sh $(GPU_DIR)/$(set).log \
 	    $(GPU_DIR)/$(set)/bench --tsv=$(GPU_DIR)/$(set).tsv $(GPU_OPTIONS) &&) \
 	    $(foreach set,$(filter sweep%,$(GPU_BENCH)), \
-	    $(PYTHON) tests/gpu/sweep.py $(GPU_DIR)/bench_$(set).tsv > $(GPU_DIR)/bench_$(set).md &&) \
-	    $(if $(GPU_DRAWN),$(PYTHON) tests/gpu/plot.py $(GPU_DRAWN:%=$(GPU_DIR)/bench_%.tsv) > $(GPU_DIR)/bench.svg,true)
+	    $(call quoted,$(PYTHON)) tests/gpu/sweep.py $(GPU_DIR)/bench_$(set).tsv > $(GPU_DIR)/bench_$(set).md &&) \
+	    $(if $(GPU_DRAWN),$(call quoted,$(PYTHON)) tests/gpu/plot.py $(GPU_DRAWN:%=$(GPU_DIR)/bench_%.tsv) > $(GPU_DIR)/bench.svg,true)
 endif
 
 # As its users build it. NCCL's multicast needs more of a driver than the exchange does.
 GPU_RANKS ?= 2
-GPU_NCCL ?= $(shell $(PYTHON) -c 'import nvidia.nccl as n; print(list(n.__path__)[0])')
+GPU_NCCL ?= $(shell $(call quoted,$(PYTHON)) -c 'import nvidia.nccl as n; print(list(n.__path__)[0])')
 GPU_RANKS_ARCH ?= sm_90
 gpu-ranks: $(filter $(BUILD)/cgtpgen,$(GPU_GENERATOR))
 	$(Q)mkdir -p $(GPU_DIR)/ranks && cp docs/examples/ranks/* $(GPU_DIR)/ranks

@@ -401,8 +401,15 @@ def shard(found):
     return "\n".join(lines + [f"    &{p.name}_product," for p in found] + ["    0};", ""])
 
 
+def own(out):
+    """Ends where a folder that is to be cleared has files, and specs/, with which all that are made here begin, is missing."""
+    if os.path.isdir(out) and os.listdir(out) and not os.path.isdir(f"{out}/specs"):
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {out} has files and was not made here: they would be lost")
+
+
 def generate(which, found, options):
     out = f"{options['out']}/{which}"
+    own(out)
     os.makedirs(f"{out}/specs", exist_ok=True)
     if len({p.name for p in found}) != len(found):
         sys.exit(f"sources.py: {which}: two specs have one name")

@@ -151,6 +151,7 @@ def make(options):
     made = [{"name": p.name, "family": family, "by": {}} for family, p in found]
     for letter, program, runtime in options.generators():
         out = f"{options.out}/{letter}"
+        sources.own(out)
         shutil.rmtree(out, ignore_errors=True)
         os.makedirs(f"{out}/specs")
         shutil.copytree(runtime, f"{out}/runtime")

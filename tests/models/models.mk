@@ -11,7 +11,7 @@
 MODELS := build/models
 MODELS_PYTHON ?= $(if $(wildcard $(MODELS)/venv/bin/python),$(abspath $(MODELS))/venv/bin/python,$(PYTHON))
 MODELS_MACE ?= $(if $(wildcard $(MODELS)/mace-site),$(abspath $(MODELS))/mace-site)
-MODELS_RUN = CGTPGEN='$(abspath $(BUILD)/cgtpgen)' BUILD='$(BUILD)' MODELS_PYTHON='$(MODELS_PYTHON)' \
+MODELS_RUN = CGTPGEN='$(abspath $(BUILD)/cgtpgen)' BUILD='$(BUILD)' MODELS_PYTHON=$(call quoted,$(MODELS_PYTHON)) \
     MODELS_MACE='$(MODELS_MACE)' TEST_MODELS=1
 MODELS_BENCH = CGTPGEN='$(abspath $(BUILD)/cgtpgen)' MODELS='$(abspath $(MODELS))/bench' MODELS_MACE='$(MODELS_MACE)' \
     OEQ_JIT_EXTENSION=1
@@ -20,17 +20,17 @@ models: $(BUILD)/cgtpgen
 	$(Q)$(MODELS_RUN) prove -v -e '' tests/models.t
 paired-models: $(BUILD)/cgtpgen
 	$(Q)for model in nequip sevennet; do \
-	    CGTPGEN='$(abspath $(BUILD)/cgtpgen)' taskset -c 0 $(MODELS_PYTHON) tests/models/paired.py $(MODELS)/paired $$model; done
+	    CGTPGEN='$(abspath $(BUILD)/cgtpgen)' taskset -c 0 $(call quoted,$(MODELS_PYTHON)) tests/models/paired.py $(MODELS)/paired $$model; done
 	$(Q)CGTPGEN='$(abspath $(BUILD)/cgtpgen)' PYTHONPATH='$(MODELS_MACE)':"$$PYTHONPATH" \
-	    taskset -c 0 $(MODELS_PYTHON) tests/models/paired.py $(MODELS)/paired mace
+	    taskset -c 0 $(call quoted,$(MODELS_PYTHON)) tests/models/paired.py $(MODELS)/paired mace
 gpu-models: $(BUILD)/cgtpgen
 	$(Q)$(MODELS_RUN) MODELS_DEVICE=cuda prove -v -e '' tests/models.t
-	$(Q)$(MODELS_BENCH) $(MODELS_PYTHON) tests/models/bench.py build nequip
-	$(Q)$(MODELS_BENCH) PYTHONPATH='$(MODELS_MACE)':"$$PYTHONPATH" $(MODELS_PYTHON) tests/models/bench.py build mace
-	$(Q)$(MODELS_BENCH) $(MODELS_PYTHON) tests/models/bench.py run nequip mace $(MODELS)/bench.tsv
-	$(Q)$(MODELS_PYTHON) tests/models/plot.py $(MODELS)/bench.tsv > $(MODELS)/models.svg
+	$(Q)$(MODELS_BENCH) $(call quoted,$(MODELS_PYTHON)) tests/models/bench.py build nequip
+	$(Q)$(MODELS_BENCH) PYTHONPATH='$(MODELS_MACE)':"$$PYTHONPATH" $(call quoted,$(MODELS_PYTHON)) tests/models/bench.py build mace
+	$(Q)$(MODELS_BENCH) $(call quoted,$(MODELS_PYTHON)) tests/models/bench.py run nequip mace $(MODELS)/bench.tsv
+	$(Q)$(call quoted,$(MODELS_PYTHON)) tests/models/plot.py $(MODELS)/bench.tsv > $(MODELS)/models.svg
 models-venv:
-	$(Q)$(PYTHON) -m venv $(MODELS)/venv
+	$(Q)$(call quoted,$(PYTHON)) -m venv $(MODELS)/venv
 	$(Q)$(MODELS)/venv/bin/pip install torch==2.15.0 'setuptools>=70.1' e3nn==0.6.0 nequip==0.19.1 nequip-allegro==0.8.3 \
 	    sevenn==0.13.0 torch-ema prettytable python-hostlist configargparse GitPython h5py orjson matplotlib \
 	    $(if $(shell nvidia-smi -L 2> /dev/null),cuequivariance-torch==0.13.0 cuequivariance-ops-torch-cu13==0.13.0 \
