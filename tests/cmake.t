@@ -84,9 +84,11 @@ def test_same(root):
     all_of_them = {f'{folder}/{name}' for folder, _, names in os.walk('cgtpgen') for name in names if name.endswith('.c')}
     equal(sources ^ all_of_them, set(), 'from all sources')
     write(f'{root}/layer.yaml', SPEC)
-    texts = [run(generator, '--backend=c', '-o', '-', f'{root}/layer.yaml').stdout
+    texts = [run(generator, '--backend=c', '--emit=header,source,runtime', '-o', '-', f'{root}/layer.yaml').stdout
              for generator in (f'{out}/cgtpgen', GENERATOR)]
     ok(texts[0] == texts[1] and 'layer_forward' in texts[0], 'writes what the other one does')
+    makes, own = f"{os.environ.get('BUILD', 'build')}/runtime_texts.c", f'{out}/runtime_texts.c'
+    ok(os.path.exists(own) and read(own) == read(makes), 'with the same texts of the runtime')
     ENVIRONMENT['DESTDIR'] = made + ' cmake'
     run('cmake', '--install', out, '--prefix', '/usr')
     del ENVIRONMENT['DESTDIR']
