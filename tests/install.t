@@ -78,7 +78,8 @@ def test_installed(root):
     found = sorted(os.path.relpath(f'{folder}/{name}', prefix) for folder, _, names in os.walk(prefix)
                    for name in names)
     headers = [f"share/cgtpgen/{os.path.relpath(f'{folder}/{name}', 'runtime')}"
-               for folder, _, names in os.walk('runtime') for name in names if '__pycache__' not in folder and not name.endswith('.mk')]
+               for folder, _, names in os.walk('runtime') for name in names
+               if '__pycache__' not in folder and (not folder.startswith('runtime/python') or name.endswith('.py'))]
     examples = [f"share/doc/cgtpgen/{os.path.relpath(f'{folder}/{name}', 'docs')}"
                 for folder, _, names in os.walk('docs/examples') for name in names]
     equal(found, sorted(['bin/cgtpgen', 'share/cgtpgen/cgtpgen-config-version.cmake', 'share/cgtpgen/installed',
