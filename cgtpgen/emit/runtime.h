@@ -1,7 +1,7 @@
 /* runtime.h - the runtime's files, which the generator carries: those that products need beside them.
  *
- * The texts are made of runtime/ when the generator is built (Makefile, CMakeLists.txt), so that they are of one
- * version.
+ * The texts are made of runtime/ when the generator is built (Makefile, CMakeLists.txt), so that they
+ * are of one version.
  */
 #ifndef CGTPGEN_RUNTIME_H
 #define CGTPGEN_RUNTIME_H
