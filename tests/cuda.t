@@ -354,7 +354,7 @@ def unit(arch, product):
     stem = f'{BUILD}/cuda/{arch}/{product}'
     with open(f'{stem}_unit.cu', 'w') as f:
         for kernel in KERNELS:
-            words = [(word, f'{word}_{KERNELS.index(kernel)}') for word in ('code', 'launch', 'layout')]
+            words = [(word, f'{word}_{KERNELS.index(kernel)}') for word in ('code', 'launch', 'layout', 'refused')]
             f.write(''.join(f'#define {word} {other}\n' for word, other in words) + f'#include "{product}_{kernel}.cu"\n' +
                     ''.join(f'#undef {word}\n' for word, _ in words))
     return f'{stem}_unit'

@@ -51,7 +51,7 @@ def generate(number, folder):
 
 def plain(path):
     """The text without what tells a mutant: that it is one, and its checksum."""
-    return re.sub(r"With a mistake made on purpose \(--mutate=\d+\)\. |(?<=, text )[0-9a-f]{8}", "", path.read_text(), count=2)
+    return re.sub(r"With a mistake made on purpose \(--mutate=\d+\)\. |(?<=\(text )[0-9a-f]{8}", "", path.read_text(), count=2)
 
 
 def mistake(number, kind):

@@ -3,12 +3,15 @@
 
 enum { RING, ROWS, LEAVING, OUT, SUMS, WEIGHTS, GROUPS };
 static const struct group groups[GROUPS] = {
-    [RING] = {"ring", "What a tile reads for a part of the stream.", .type = "stage", .alias = "at"},
-    [ROWS] = {"rows", "What a tile reads besides.", .type = "rows", .alias = "rows"},
-    [LEAVING] = {"leaving", "What becomes of a part of the stream."},
-    [OUT] = {"out", "What becomes of the tile's other rows."},
-    [SUMS] = {"sums", "Sums over the warp's items."},
-    [WEIGHTS] = {"weights", "Weights that all items share."}};
+    [RING] = {.name = "ring",
+              .note = "What a tile reads for a part of the stream.",
+              .type = "stage",
+              .alias = "at"},
+    [ROWS] = {.name = "rows", .note = "What a tile reads besides.", .type = "rows", .alias = "rows"},
+    [LEAVING] = {.name = "leaving", .note = "What becomes of a part of the stream."},
+    [OUT] = {.name = "out", .note = "What becomes of the tile's other rows."},
+    [SUMS] = {.name = "sums", .note = "Sums over the warp's items."},
+    [WEIGHTS] = {.name = "weights", .note = "Weights that all items share."}};
 
 /* A piece of a row of the stream: a field, or one for each component where they are apart. */
 static void add_piece(const struct tiled *g, int place, const struct tiled_part *part, int piece)
