@@ -163,6 +163,7 @@ def check_programs():
 
 def check_prepared():
     """What the operator makes on the device is what it makes on a CPU."""
+    module('edges')  # which registers it
     for what in range(3):
         for size, dtype in (4, torch.int32), (8, torch.int64):
             for given in torch.int32, torch.int64:
