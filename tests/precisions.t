@@ -18,6 +18,7 @@ from tap import done, equal, ok  # noqa: E402
 GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
 SPECS = [path for path in sorted(glob.glob('tests/golden/*.yaml')) if not path.endswith('.sugar.yaml')]
 CONSTANT = re.compile(r'\b(K\w+) = (0x[0-9a-f.]+p[-+]\d+)')
+SIZE = {'float32': 4, 'float64': 8}
 TYPE, CONSTANTS = {'float32': 'float ', 'float64': 'double '}, 'static const real '
 ECHO = re.compile(r'\A/\*.*?\*/\n', re.S)  # the banner, which shows the spec
 
@@ -37,6 +38,7 @@ def generated(folder, precision):
             lines = ECHO.sub('', file.read()).split('\n')
         constants = ' '.join(line for line in lines if line.startswith(CONSTANTS))
         code = ' '.join(line for line in lines if not line.startswith(CONSTANTS))
+        code = re.sub(r'(?<=PTRDIFF_MAX / )\d+', lambda row: str(int(row.group()) // SIZE[precision]), code)  # bytes of a row
         words = ' '.join(code.replace(TYPE[precision], 'type ').split())  # lines are as long as they may be
         files[os.path.basename(path)] = words, CONSTANT.findall(constants)
     return files
