@@ -341,6 +341,28 @@ CGTP_DEVICE void cgtp_copy_weights(T *slices, const T *row, int channel_block, i
     cgtp_copy_lanes_weights<S>(slices, row + cgtp_weight_lanes<S, T>::begin(channel_block, lane), channel_block, lane, policy);
 }
 
+/* The same back: gradients of weights that lanes have left in slices, to the row. Lanes meet before. */
+template <typename S, typename T>
+CGTP_DEVICE void cgtp_write_lanes_weights(T *row, const T *slices, int channel_block, int lane)
+{
+    using W = cgtp_weight_lanes<S, T>;
+    constexpr int n = W::paths, slice = CGTP_LANES * S::channels, wide = W::wide, chunks = W::chunks;
+    constexpr int together = W::together, threads = S::lanes;
+    const int own = cgtp_member<S>(lane), channels = cgtp_channels_of<S>(channel_block);
+    T *const to = row + W::begin(channel_block, lane);
+    slices += W::in_slices(lane);
+    cgtp_each<(n + together - 1) / together>([&](auto copy) {
+        constexpr int i = decltype(copy)::value * together, here = n - i < together ? n - i : together;
+        constexpr int64_t offset = S::offset[i];
+        CGTP_UNROLL
+        for (int k = 0; k < (together > 1 ? 1 : chunks); k += threads)
+            if ((here * chunks - k >= threads || own < here * chunks - k) &&
+                (W::whole || (k + own % chunks) * wide < channels))
+                cgtp_put<wide * (int)sizeof(T)>(to + offset + W::template more<i, here>(own) + k * wide,
+                                                slices + i * slice + k * wide);
+    });
+}
+
 /* A number of each of the items side by side, by its first lane, into a field of a stage that is moved on by the lane's
  * 16 bytes. */
 template <int lanes> CGTP_DEVICE void cgtp_note(int64_t (&field)[CGTP_LANES / lanes], int64_t number, int lane)
@@ -406,6 +428,33 @@ template <int v, typename T = real> struct cgtp_outgoing {
     CGTP_MEMBER ~cgtp_outgoing()
     {
         cgtp_store_stream<v>(to, value);
+    }
+    CGTP_MEMBER operator real *()
+    {
+        return value;
+    }
+};
+
+/* The same in the place of the weights, in a stage, from where they go on (cgtp_write_lanes_weights); of a lane that has
+ * `channels` of them. */
+template <int v, typename T = real> struct cgtp_outgoing_slice {
+    T *const to;
+    const int channels;
+    real value[v];
+
+    CGTP_MEMBER cgtp_outgoing_slice(const T *slice, int channels_) : to((T *)slice), channels(channels_)
+    {
+    }
+    CGTP_MEMBER ~cgtp_outgoing_slice()
+    {
+        if (channels == v) {
+            cgtp_store<v>(to, value);
+        } else {
+            CGTP_UNROLL
+            for (int i = 0; i < v - 1; i++)
+                if (i < channels)
+                    cgtp_store<1>(to + i, value + i);
+        }
     }
     CGTP_MEMBER operator real *()
     {

@@ -244,6 +244,10 @@ static const char *argument(const struct device_path *c, const struct recipe *r,
         const struct operand *o = kernel_output(c->w->demand->kernel, source);
         const char *type = operand_size(o) == 2 ? arena_printf(a, ", %s", source_held(c->w->plan, o)) : "";
         const char *row = plus_offset(a, arena_printf(a, "%sout", name), path->weight_offset);
+        if (c->slices)
+            return arena_printf(a, "cgtp_outgoing_slice<%d%s>(at.%sp%d + %s, %s)", c->channels, type,
+                                c->slices, path->number, scaled(a, "lane", c->channels),
+                                c->some ? c->some : arena_printf(a, "%d", c->channels));
         if (c->lanes)
             row = arena_printf(a, "%s + %s", row, scaled(a, c->lanes, c->channels));
         if (c->some || (c->aligned && c->aligned < c->channels))

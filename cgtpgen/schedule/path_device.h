@@ -20,11 +20,13 @@ struct device_path {
     bool by_table;               /* its matrix is a table (path_table.h) */
     const char *likewise;        /* numbers of paths that the call also computes, elsewhere; NULL: of none */
     const char *some;            /* a variable: how many of them the lane has; NULL: all */
-    const char *lanes; /* lanes before this one, where rows of weights begin before the first lane's; NULL:
-                          with its own */
-    int aligned;       /* elements: rows of weights begin at multiples of so many */
-    const char *rows;  /* inputs of slot y are fields of this, in memory; NULL: they are in registers */
-    const char *kept;  /* inputs of slot z are in these parts of shared memory; NULL: they are in registers */
+    const char *lanes;  /* lanes before this one, where rows of weights begin before the first lane's; NULL:
+                           with its own */
+    const char *slices; /* an input of weights, in whose slices of the stage their gradients wait; NULL: they
+                           leave at once */
+    int aligned;        /* elements: rows of weights begin at multiples of so many */
+    const char *rows;   /* inputs of slot y are fields of this, in memory; NULL: they are in registers */
+    const char *kept; /* inputs of slot z are in these parts of shared memory; NULL: they are in registers */
     const struct layout *lane; /* the lane's arrays of slot z; NULL: an array per segment */
     /* What a call passes for an operand of the recipe: an input, or (inputs + o) an output; NULL, or a
      * function that returns it: see above. */

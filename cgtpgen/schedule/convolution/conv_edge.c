@@ -195,38 +195,6 @@ static void emit_put_x(struct conv *c)
     line(c->o, "put_x(%s);", own(c->w)->edge_buffer ? "done - 1" : "ring.before()");
 }
 
-/* Gradients of x: to the staging buffer, which the edge before has left. */
-static void emit_x_outputs(struct conv *c)
-{
-    struct source *w = c->w;
-    int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_X, true, output);
-    for (int i = 0; i < n; i++)
-        lanes(c, kernel_output(w->demand->kernel, output[i]), "own.staging.edge", true);
-    if (n && conv_narrow(c)) {
-        line(c->o, "}");
-        line(c->o, "cgtp_sync_warp();");
-        line(c->o, "if (there) {");
-        emit_x_rows(c, "number", "at");
-        line(c->o, "}");
-        if (!own(w)->a_outputs) /* otherwise lanes meet in sums over them */
-            line(c->o, "cgtp_sync_warp(); /* the buffer is free */");
-    } else if (n && !puts_x_later(c)) {
-        line(c->o, "cgtp_sync_warp();");
-        emit_x_rows(c, "done", "at");
-    }
-}
-
-/* Adds arrays of a lane's channels of the segments of x. */
-static void add_x_arrays(const struct conv *c, struct text *list, const char *name, const char *zero)
-{
-    for (int x = 0; x < c->s->xs; x++)
-        text_printf(list, "%s %s[%d]%s", list->n ? "," : "",
-                    conv_field(c->w->arena, name, SLOT_X, c->s->x[x]),
-                    conv_channels(c->s, c->w->problem->x.segment[c->s->x[x]].mul) *
-                        conv_components_x(c->w, c->s->x[x]),
-                    zero);
-}
-
 /* Where weights' gradients of the edge go: computed before anything is loaded, when registers are free. */
 static void emit_w_outputs(struct conv *c)
 {
@@ -243,6 +211,62 @@ static void emit_w_outputs(struct conv *c)
                                   : "done",
                  source_stride(w, f));
     }
+}
+
+/* Gradients of weights that wait in the stage: to their row. */
+static void emit_w_rows(struct conv *c)
+{
+    const struct operand *in = conv_waits_in(c);
+    int *number = NEW_ARRAY(c->w->arena, int, c->w->form->outputs + 1), input = 0;
+    if (!in)
+        return;
+    while (source_input(c->w, input) != in)
+        input++;
+    conv_operands(c->w, SLOT_W, true, number);
+    for (int k = 0; k < c->s->parts; k++) {
+        const char *first = conv_first_weights(c, input, c->s->part[k]);
+        if (first)
+            line(c->o, "cgtp_write_lanes_weights<%s_w>(%sout, at.%s, channel_block, lane);",
+                 conv_table(c, c->s->part[k]), kernel_output(c->w->demand->kernel, number[0])->symbol, first);
+    }
+}
+
+/* Gradients of x: to the staging buffer, which the edge before has left. */
+static void emit_x_outputs(struct conv *c)
+{
+    struct source *w = c->w;
+    int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_X, true, output);
+    for (int i = 0; i < n; i++)
+        lanes(c, kernel_output(w->demand->kernel, output[i]), "own.staging.edge", true);
+    if (conv_narrow(c) && (n || conv_waits_in(c))) {
+        line(c->o, "}");
+        line(c->o, "cgtp_sync_warp();");
+        line(c->o, "if (there) {");
+        emit_x_rows(c, "number", "at");
+        if (conv_waits_in(c) && own(w)->orders)
+            emit_w_outputs(c);
+        emit_w_rows(c);
+        line(c->o, "}");
+        if (n && !own(w)->a_outputs) /* otherwise lanes meet in sums over them */
+            line(c->o, "cgtp_sync_warp(); /* the buffer is free */");
+        return;
+    }
+    if ((n && !puts_x_later(c)) || conv_waits_in(c))
+        line(c->o, "cgtp_sync_warp();");
+    if (n && !puts_x_later(c))
+        emit_x_rows(c, "done", "at");
+    emit_w_rows(c);
+}
+
+/* Adds arrays of a lane's channels of the segments of x. */
+static void add_x_arrays(const struct conv *c, struct text *list, const char *name, const char *zero)
+{
+    for (int x = 0; x < c->s->xs; x++)
+        text_printf(list, "%s %s[%d]%s", list->n ? "," : "",
+                    conv_field(c->w->arena, name, SLOT_X, c->s->x[x]),
+                    conv_channels(c->s, c->w->problem->x.segment[c->s->x[x]].mul) *
+                        conv_components_x(c->w, c->s->x[x]),
+                    zero);
 }
 
 static void emit_edge_inputs(struct conv *c)
@@ -368,12 +392,15 @@ static void emit_edges_abreast(struct conv *c)
         line(c->o, "const int64_t edge = %s;",
              own(w)->orders ? "there ? at.item[side] : 0" : "first + number");
     emit_edge_sums(c);
+    if (conv_waits_in(c) && !own(w)->orders)
+        emit_w_outputs(c);
     line(c->o, "if (there) {");
-    emit_w_outputs(c);
+    if (!conv_waits_in(c))
+        emit_w_outputs(c);
     emit_edge_inputs(c);
     emit_paths(c, -1);
     emit_x_outputs(c);
-    if (!own(w)->b_outputs)
+    if (!own(w)->b_outputs && !conv_waits_in(c))
         line(c->o, "}");
     emit_y_outputs(c);
     line(c->o, "}");

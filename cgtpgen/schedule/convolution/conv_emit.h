@@ -105,6 +105,13 @@ void conv_reduce(struct conv *);
 void conv_rows_out(struct conv *);
 bool conv_has_weights(const struct conv *);
 
+/* The input of weights in whose slices of a stage their gradients wait until all lanes have left theirs, as
+ * otherwise each lane would write several numbers apart; NULL: they leave at once. */
+const struct operand *conv_waits_in(const struct conv *);
+
+/* The first field of an input of weights in a stage, of paths of so many channels; NULL: none. */
+const char *conv_first_weights(const struct conv *, int input, int mul);
+
 /* Has x a segment of so many channels in the set? Elements of a lane in segments of z before those of so
  * many. */
 bool conv_x_has(const struct conv *, int mul);

@@ -24,8 +24,7 @@ const char *conv_x_fields(const struct conv *c, const char *from, const char *na
     return text_string(&list);
 }
 
-/* The first field of an input of weights in a stage, of paths of so many channels; NULL: none. */
-static const char *first_field(const struct conv *c, int input, int mul)
+const char *conv_first_weights(const struct conv *c, int input, int mul)
 {
     int *path, n = conv_weighted(c->w->arena, c->w->problem, c->s, &path);
     for (int i = 0; i < n; i++)
@@ -77,7 +76,7 @@ static void emit_item_rows_in(struct conv *c)
     for (int i = 0; i < n; i++)
         for (int k = 0; k < c->s->parts; k++) {
             const struct operand *in = source_input(w, number[i]);
-            if (first_field(c, number[i], c->s->part[k]))
+            if (conv_first_weights(c, number[i], c->s->part[k]))
                 line(c->o,
                      "const %s *const %sbase%s = cgtp_lanes_weights<%s_w, %s>(l.%s, %s, %s, channel_block, "
                      "lane);",
@@ -102,7 +101,9 @@ void conv_rows_out(struct conv *c)
         c->s->channels > 1 ? arena_printf(w->arena, "%s * %d", member, c->s->channels) : member;
     if (c->s->channel_blocks > 1)
         lane = arena_printf(w->arena, "channel_block * %d + %s", LANES * c->s->channels, lane);
-    lane = c->s->parts > 1 ? "" : arena_printf(w->arena, " + %s", lane); /* otherwise as each path needs it */
+    lane = c->s->parts > 1 || conv_waits_in(c)
+               ? ""
+               : arena_printf(w->arena, " + %s", lane); /* otherwise as each path needs it */
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct operand *f = demand_operand(w->demand, i);
         const char *first =
@@ -130,7 +131,7 @@ static void emit_copies_of(struct conv *c, int input, int mul)
     if (in->slot == SLOT_X && conv_x_has(c, mul))
         line(c->o, "cgtp_copy_segments<%s_x>(%sbase%s.nth(sender, %s), lane, keep%s);", table, in->symbol,
              suffix, stride, conv_x_fields(c, "to", in->symbol, mul));
-    const char *first = in->slot == SLOT_W ? first_field(c, input, mul) : NULL;
+    const char *first = in->slot == SLOT_W ? conv_first_weights(c, input, mul) : NULL;
     if (first)
         line(c->o,
              "cgtp_copy_lanes_weights<%s_w>(to.%s, cgtp_nth_row(%sbase%s, %s, %s), channel_block, lane, "

@@ -63,6 +63,28 @@ static const char *first_lane(const struct conv *c)
                             : lane;
 }
 
+const struct operand *conv_waits_in(const struct conv *c)
+{
+    struct source *w = c->w;
+    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + w->form->outputs + 1);
+    bool apart = false;
+    for (int k = 0; k < c->s->parts; k++) {
+        const int channels = conv_channels(c->s, c->s->part[k]);
+        int vector = own(w)->aligned[SLOT_W]; /* that a lane may store at once */
+        while (channels % vector)
+            vector /= 2;
+        apart |= channels > vector;
+    }
+    if (!apart || conv_operands(w, SLOT_W, true, number) != 1)
+        return NULL;
+    const struct operand *out = kernel_output(w->demand->kernel, number[0]);
+    const int n = conv_operands(w, SLOT_W, false, number);
+    for (int i = 0; i < n; i++)
+        if (source_input(w, number[i])->held == out->held)
+            return source_input(w, number[i]);
+    return NULL;
+}
+
 struct device_path conv_path(const struct conv *c, int i)
 {
     int number = c->s->path[i];
@@ -77,6 +99,7 @@ struct device_path conv_path(const struct conv *c, int i)
                                             ? NULL
                                             : arena_printf(c->w->arena, "channels%s",
                                                            conv_suffix(c, c->w->problem->path[number].mul_x)),
+                                .slices = conv_waits_in(c) ? conv_waits_in(c)->symbol : NULL,
                                 .lanes = c->s->parts > 1 ? first_lane(c) : NULL,
                                 .aligned = own(c->w)->aligned[SLOT_W],
                                 .by_table = own(c->w)->by_table && conv_together(own(c->w), number) == 1 &&
