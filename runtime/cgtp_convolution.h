@@ -436,7 +436,7 @@ template <int v, typename T = real> struct cgtp_outgoing {
 };
 
 /* The same in the place of the weights, in a stage, from where they go on (cgtp_write_lanes_weights); of a lane that has
- * `channels` of them. */
+ * `channels` of them, zeros for the others, as there were. */
 template <int v, typename T = real> struct cgtp_outgoing_slice {
     T *const to;
     const int channels;
@@ -447,14 +447,10 @@ template <int v, typename T = real> struct cgtp_outgoing_slice {
     }
     CGTP_MEMBER ~cgtp_outgoing_slice()
     {
-        if (channels == v) {
-            cgtp_store<v>(to, value);
-        } else {
-            CGTP_UNROLL
-            for (int i = 0; i < v - 1; i++)
-                if (i < channels)
-                    cgtp_store<1>(to + i, value + i);
-        }
+        CGTP_UNROLL
+        for (int i = 0; i < v; i++)
+            value[i] = i < channels ? value[i] : 0;
+        cgtp_store<v>(to, value);
     }
     CGTP_MEMBER operator real *()
     {

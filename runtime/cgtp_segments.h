@@ -53,11 +53,13 @@ template <typename S> CGTP_DEVICE int cgtp_member(int lane)
     return S::lanes == CGTP_LANES ? lane : lane % S::lanes;
 }
 
-/* How many channels the lane has, of S::channels. */
+/* How many channels the lane has, of S::channels. (As a difference of what is not negative: ptxas 13.0 compares a number wrongly
+ * with a bound that it has been clamped to, from 0 on, in one instruction, VIMNMX.RELU.) */
 template <typename S> CGTP_DEVICE int cgtp_own_channels(int channel_block, int lane)
 {
-    const int left = cgtp_channels_of<S>(channel_block) - cgtp_member<S>(lane) * S::channels;
-    return left < 0 ? 0 : left < S::channels ? left : S::channels;
+    const int all = cgtp_channels_of<S>(channel_block), before = cgtp_member<S>(lane) * S::channels;
+    const int left = (all > before ? all : before) - before;
+    return left < S::channels ? left : S::channels;
 }
 
 /* ---- tables ---- */
