@@ -129,9 +129,10 @@ CLAMPS = """typedef float real;
 #include "cgtp_cuda.h"
 #include "cgtp_convolution.h"
 struct set { static constexpr int mul = 129, channels = 3, lanes = 32, blocks = 2; };
-__global__ void clamps(int *whole, int channel_block)
+__global__ void clamps(int2 *to, int channel_block)
 {
-    whole[threadIdx.x] = %s == set::channels;
+    const int n = %s;
+    to[threadIdx.x] = make_int2(n, n == set::channels);
 }
 """
 
