@@ -103,15 +103,18 @@ struct cgtp_set_cost {
 /* What a receiver takes in every path set, besides its edges, in instructions. */
 enum { CGTP_RECEIVER_WORK = 1600 };
 
-/* Short tiles: at most so many rounds of them, of one edge in so many; each costs as much as the receiver
- * that it shares with its neighbour, and its edges should take so many times that, divided by the path sets:
- * the more sets there are, the more they differ, and the more it pays that they help each other. Tests have
- * smaller graphs. */
-enum { CGTP_SHORT_ROUNDS = 3 };
+/* Short tiles: rounds of them, of one edge in so many; each costs as much as the receiver that it shares with its
+ * neighbour, and its edges should take so many times that, divided by the path sets: the more sets there are, the more
+ * they differ, and the more it pays that they help each other. Tests have smaller graphs. */
 #ifndef CGTP_SHORT_PART
 #define CGTP_SHORT_PART 4
 #define CGTP_SHORT_WORTH 12
 #endif
+
+/* Rounds at most; of several path sets that hand over nothing, so that a tile more costs little, where their shortest ones
+ * are worth it by far: seven eighths of the edges then go to whoever has nothing to do, however wrong the work is that
+ * they were divided by. */
+enum { CGTP_SHORT_ROUNDS = 3, CGTP_MANY_ROUNDS = 7, CGTP_MANY_WORTH = 4 };
 
 /* Chooses the rounds of short tiles of path set s, where a warp has so many edges. None where a block has not
  * a warp for each channel block: the last to start, or one that helps, would leave some of them undone. */
@@ -123,8 +126,10 @@ static inline void cgtp_make_tiles(cgtp_partition<sets> &d, int s, int warps, in
     const int64_t least = CGTP_SHORT_WORTH * (CGTP_RECEIVER_WORK + cost.hand_over) / (sets * cost.edge) + 1;
     const int64_t shortest = least > edges / 32 ? least : edges / 32;
     const bool none = cost.channel_blocks > warps || (sets == 1 && cost.hand_over);
-    int rounds = none ? 0 : CGTP_SHORT_ROUNDS;
-    while (rounds && rounds * (rounds + 1) / 2 * shortest > edges / CGTP_SHORT_PART)
+    const bool many = sets > 1 && !cost.hand_over && shortest >= CGTP_MANY_WORTH * least;
+    const int64_t most = many ? edges - edges / 8 : edges / CGTP_SHORT_PART;
+    int rounds = none ? 0 : many ? CGTP_MANY_ROUNDS : CGTP_SHORT_ROUNDS;
+    while (rounds && rounds * (rounds + 1) / 2 * shortest > most)
         rounds--;
     d.tiles[s] = (int)tiles;
     d.rounds[s] = rounds;

@@ -93,7 +93,7 @@ def check_writers():
             layer, edges = m.Convolution(), lists(0)
             try:
                 write = writer(edges)
-            except ImportError as error:
+            except (ImportError, AttributeError) as error:  # a package that is not there, or does not import
                 skip(f'{product}: {name} writes', str(error))
                 continue
             seen = []

@@ -70,7 +70,10 @@ static void emit_main_launch(struct source *w, struct out *o, const struct clear
     if (cleared)
         emit_step(o, "!partition.team && ", clear_call(cleared));
     if (g->few)
-        line(o, "const bool few = cgtp_few_edges(graph->items, graph->receivers);");
+        line(o,
+             "const bool few = cgtp_few_edges(graph->items, graph->receivers, %s, "
+             "cgtp_partition_blocks(partition) * %d / %d);",
+             g->hands_over ? "true" : "false", g->warps, g->sets);
     const char *few = g->few ? arena_printf(w->arena, "few ? code::%s<%d> : ", g->name, g->few_nodes) : "";
     const char *teams =
         g->teams ? arena_printf(w->arena, "partition.team ? code::%s<CGTP_TEAMS> : ", g->name) : "";
