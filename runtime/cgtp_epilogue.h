@@ -496,24 +496,31 @@ template <typename Sum, int n> struct cgtp_carried_chunk {
 };
 template <typename Sum, int n> cgtp_carried_chunk(Sum (&)[n], real (&)[n]) -> cgtp_carried_chunk<Sum, n>;
 
-/* Adds so much of the row of each of a sender's edges, in their order: row e begins at rows + e * length. */
-template <typename Chunk, typename Graph>
+/* Adds so much of the row of each of a sender's edges, in their order: row e begins at rows + e * length. So many are
+ * `together` on their way to the thread. */
+template <int together, typename Chunk, typename Graph>
 CGTP_DEVICE void cgtp_gather_rows(const Chunk &sum, const real *rows, int64_t length, const Graph &graph,
                                   int64_t sender)
 {
     const int64_t end = graph.sender_row[sender + 1];
-    _Pragma("unroll 8") for (int64_t i = graph.sender_row[sender]; i < end; i++)
+    _Pragma("unroll together") for (int64_t i = graph.sender_row[sender]; i < end; i++)
         sum.add(rows + graph.by_sender[i] * length);
 }
 
 /* The same for the edges of a receiver, whose rows follow each other. */
-template <typename Chunk, typename Graph>
+template <int together, typename Chunk, typename Graph>
 CGTP_DEVICE void cgtp_gather_received_rows(const Chunk &sum, const real *rows, int64_t length, const Graph &graph,
                                            int64_t receiver)
 {
     const int64_t end = graph.receiver_row[receiver + 1];
-    _Pragma("unroll 8") for (int64_t e = graph.receiver_row[receiver]; e < end; e++)
+    _Pragma("unroll together") for (int64_t e = graph.receiver_row[receiver]; e < end; e++)
         sum.add(rows + e * length);
+}
+
+/* Are all blocks of such a kernel resident where each has a quarter of a multiprocessor's threads? */
+static inline bool cgtp_few_blocks(int64_t blocks)
+{
+    return blocks <= 2 * (int64_t)cgtp_multiprocessors();
 }
 
 /* The sum of an element of `parts` rows of `dim`, in order. */

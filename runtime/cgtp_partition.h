@@ -139,12 +139,12 @@ static inline void cgtp_make_tiles(cgtp_partition<sets> &d, int s, int warps, in
 }
 
 /* Partial rows of a launch that cgtp_make_partition divides: one per tile and channel block, of the blocks
- * that fill the device or, on a small one, of `least` blocks in as many waves as they need. */
-static inline int64_t cgtp_partial_rows(int per_multiprocessor, int warps, int least)
+ * that fill the device or, on a small one, of `least` blocks in as many waves as they need. One path set has no short tiles. */
+static inline int64_t cgtp_partial_rows(int sets, int per_multiprocessor, int warps, int least)
 {
     const int multiprocessors = cgtp_multiprocessors();
     const int waves = (least + multiprocessors - 1) / multiprocessors;
-    return (1 + CGTP_SHORT_ROUNDS) * (int64_t)multiprocessors *
+    return (sets > 1 ? 1 + CGTP_SHORT_ROUNDS : 1) * (int64_t)multiprocessors *
            (waves > per_multiprocessor ? waves : per_multiprocessor) * warps;
 }
 

@@ -72,11 +72,11 @@ static bool read_chunks(const char *s, struct rows *rows)
 /* What the C expression counts; false: that is not known here. */
 static bool read_count(const char *s, struct rows *rows)
 {
-    int a, b, c;
+    int a, b, c, sets;
     char end;
     *rows = (struct rows){{0}};
-    if (sscanf(s, "cgtp_partial_rows(%d, %d, %d)", &a, &b, &c) == 3)
-        rows->by[BY_WORKER] = (1.0 + SHORT_ROUNDS) * a * b;
+    if (sscanf(s, "cgtp_partial_rows(%d, %d, %d, %d)", &sets, &a, &b, &c) == 4)
+        rows->by[BY_WORKER] = (sets > 1 ? 1.0 + SHORT_ROUNDS : 1) * a * b;
     else if (sscanf(s, "cgtp_counters(%d, %d", &a, &b) == 2) {
         rows->by[BY_CALL] = a + b;
         rows->by[BY_WORKER] = a > 1;

@@ -45,8 +45,12 @@ void gather_begin(struct source *w, struct out *o, const struct form_output *f, 
     line(o, "/* %s: the rows of each %s's edges, added in %s; %s per thread. */", f->name,
          sender ? "sender" : "receiver", sender ? "the order of by_sender" : "their order",
          per == 1 ? "an element" : "16 bytes");
-    line(o, "CGTP_KERNEL(%d, 8) %s_gather_%s(const launch l%s)", THREADS, w->form->name, f->symbol,
-         parameters);
+    if (*parameters)
+        line(o, "CGTP_KERNEL(%d, 8) %s_gather_%s(const launch l%s)", THREADS, w->form->name, f->symbol,
+             parameters);
+    else
+        line(o, "template <int together> CGTP_KERNEL(%d, 64 / together) %s_gather_%s(const launch l)",
+             THREADS, w->form->name, f->symbol);
     line(o, "{");
     if (blocks == 1) {
         line(o, "const int64_t node = cgtp_block();");
@@ -94,8 +98,10 @@ void gather_launch(struct source *w, const struct form_output *f, int aligned, c
     const struct operand *q = output_of(w, f);
     const long long blocks = (chunks_of(q, aligned) + THREADS - 1) / THREADS;
     const char *nodes = source_rows(w->plan, q->index);
-    source_step(w, arena_printf(w->arena, "cgtp_launch_early(code::%s_gather_%s, %s%s, %d, 0, stream, l%s)",
-                                w->form->name, f->symbol, nodes,
-                                blocks > 1 ? arena_printf(w->arena, " * %lld", blocks) : "", THREADS,
-                                arguments));
+    const char *all = blocks > 1 ? arena_printf(w->arena, "%s * %lld", nodes, blocks) : nodes;
+    const char *kernel = arena_printf(w->arena, "code::%s_gather_%s", w->form->name, f->symbol);
+    if (!*arguments) /* rows on their way at once: more where there are few threads */
+        kernel = arena_printf(w->arena, "cgtp_few_blocks(%s) ? %s<32> : %s<8>", all, kernel, kernel);
+    source_step(w, arena_printf(w->arena, "cgtp_launch_early(%s, %s, %d, 0, stream, l%s)", kernel, all,
+                                THREADS, arguments));
 }

@@ -12,7 +12,7 @@
  * each; or "".
  *
  * The kernel up to where `sum` is to get element `at` and those after of the rows of node `node`; and from
- * there on.
+ * there on. Without parameters it is a template of how many rows are `together` on their way to a thread.
  */
 enum { GATHER_ROWS = 16 };
 void gather_begin(struct source *, struct out *, const struct form_output *, int aligned,

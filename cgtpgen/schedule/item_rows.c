@@ -178,7 +178,7 @@ void item_rows_kernels(struct source *w, struct out *o)
         if (w->schedule->route[i].kind != ROUTE_EDGE_BUFFER)
             continue;
         gather_begin(w, o, f, GATHER_ROWS, "");
-        line(o, "cgtp_gather_%s(%s, l.%sedges + at, %lld, l.graph, node);",
+        line(o, "cgtp_gather_%s<together>(%s, l.%sedges + at, %lld, l.graph, node);",
              q->index == INDEX_SENDER ? "rows" : "received_rows", gather_sum(w, f, GATHER_ROWS), f->symbol,
              source_dim(q));
         gather_end(o, w, f, GATHER_ROWS);

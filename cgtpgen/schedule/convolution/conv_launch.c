@@ -10,7 +10,7 @@ const char *conv_partial_rows(struct arena *a, const struct convolution *g)
     int least = 0; /* blocks that it takes to give each path set's channel blocks a warp */
     for (int s = 0; s < g->sets; s++)
         least += (g->set[s].channel_blocks + g->warps - 1) / g->warps;
-    return arena_printf(a, "cgtp_partial_rows(%d, %d, %d)", g->blocks, g->warps, least);
+    return arena_printf(a, "cgtp_partial_rows(%d, %d, %d, %d)", g->sets, g->blocks, g->warps, least);
 }
 
 const char *conv_counters(struct arena *a, const struct convolution *g)
@@ -46,6 +46,13 @@ static void emit_step(struct out *o, const char *condition, const char *call)
     line(o, "return status;");
 }
 
+/* Warps that a path set has on average. */
+static const char *warps_of_set(struct arena *a, const struct convolution *g)
+{
+    const char *warps = arena_printf(a, "cgtp_partition_blocks(partition) * %d", g->warps);
+    return g->sets > 1 ? arena_printf(a, "%s / %d", warps, g->sets) : warps;
+}
+
 /* cleared: what is cleared before unless there are teams, which have no counters and no flags; NULL: nothing
  * is. */
 static void emit_main_launch(struct source *w, struct out *o, const struct clear *cleared)
@@ -70,10 +77,8 @@ static void emit_main_launch(struct source *w, struct out *o, const struct clear
     if (cleared)
         emit_step(o, "!partition.team && ", clear_call(cleared));
     if (g->few)
-        line(o,
-             "const bool few = cgtp_few_edges(graph->items, graph->receivers, %s, "
-             "cgtp_partition_blocks(partition) * %d / %d);",
-             g->hands_over ? "true" : "false", g->warps, g->sets);
+        line(o, "const bool few = cgtp_few_edges(graph->items, graph->receivers, %s, %s);",
+             g->hands_over ? "true" : "false", warps_of_set(w->arena, g));
     const char *few = g->few ? arena_printf(w->arena, "few ? code::%s<%d> : ", g->name, g->few_nodes) : "";
     const char *teams =
         g->teams ? arena_printf(w->arena, "partition.team ? code::%s<CGTP_TEAMS> : ", g->name) : "";

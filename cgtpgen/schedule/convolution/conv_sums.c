@@ -26,12 +26,13 @@ static const char *calls_of(struct source *w, const struct form_output *f, int x
             const struct operand_block *b = &gx->block[q->x[i]];
             int64_t moved = at - gx->block[x].offset;
             if (q->x[i] == x && moved)
-                text_printf(&calls, "cgtp_gather_rows(%s, l.%sedges + at %c %lld, %d, l.graph, node);\n", sum,
-                            f->symbol, moved < 0 ? '-' : '+', (long long)(moved < 0 ? -moved : moved),
+                text_printf(&calls,
+                            "cgtp_gather_rows<together>(%s, l.%sedges + at %c %lld, %d, l.graph, node);\n",
+                            sum, f->symbol, moved < 0 ? '-' : '+', (long long)(moved < 0 ? -moved : moved),
                             own(w)->edge_row);
             else if (q->x[i] == x)
-                text_printf(&calls, "cgtp_gather_rows(%s, l.%sedges + at, %d, l.graph, node);\n", sum,
-                            f->symbol, own(w)->edge_row);
+                text_printf(&calls, "cgtp_gather_rows<together>(%s, l.%sedges + at, %d, l.graph, node);\n",
+                            sum, f->symbol, own(w)->edge_row);
             at += b->channels * b->components;
         }
     }
