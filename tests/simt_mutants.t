@@ -108,7 +108,7 @@ def mutants(name, kernel):
         file.write('#include "cgtp.h"\nextern const cgtp_product %s_product;\n'
                    "extern const cgtp_product *const check_products[];\n"
                    "const cgtp_product *const check_products[] = {&%s_product, 0};\n" % (name, name))
-    made = run(GENERATOR, "--backend=cuda", "-o", FOLDER, copy)
+    made = run(GENERATOR, "--force", "--backend=cuda", "-o", FOLDER, copy)
     path = "%s/%s_%s.cu" % (FOLDER, name, kernel)
     if made.returncode:
         tap.ok(False, "%s is generated" % name, made.stdout)
