@@ -14,11 +14,11 @@ namespace
 /* Receivers of a tile at most, where tiles are whole receivers. */
 enum { CGTP_FEW_NODES = 2 };
 
-/* Are they, as the graph has so few edges per receiver? Of a launch that hands over nothing only where there are more
- * receivers than warps of a path set, which are so many on average: ranges of edges keep all of them busy. */
+/* Are they, as the graph has so few edges per receiver? Only where there are as many receivers as warps of a path set, which
+ * are so many on average, or twice as many where nothing is handed over: ranges of edges keep all of them busy. */
 static inline bool cgtp_few_edges(int64_t items, int64_t receivers, bool hands_over, int64_t warps)
 {
-    return receivers > 0 && items / receivers < 16 && (hands_over || receivers >= 2 * warps);
+    return receivers > 0 && items / receivers < 16 && receivers >= (hands_over ? 1 : 2) * warps;
 }
 
 /* The tile of a warp: what it needs once per receiver. In shared memory, so that it takes no registers. */

@@ -269,7 +269,8 @@ static void add_x_arrays(const struct conv *c, struct text *list, const char *na
                     zero);
 }
 
-static void emit_edge_inputs(struct conv *c)
+/* A lane's rows of x and y of the edge: their arrays, and they in them. */
+static void emit_edge_arrays(struct conv *c)
 {
     struct source *w = c->w;
     struct text list = {.arena = w->arena};
@@ -283,6 +284,12 @@ static void emit_edge_inputs(struct conv *c)
     }
     if (list.n)
         line(c->o, "real%s;", list.s);
+}
+
+static void emit_edge_inputs(struct conv *c)
+{
+    struct source *w = c->w;
+    long long dim_y = (long long)w->problem->dim[SLOT_Y];
     for (int i = 0; i < w->form->inputs; i++) {
         const struct form_argument *in = &w->form->input[i];
         if (demand_reads(w->demand, i) && in->slot == SLOT_Y)
@@ -338,15 +345,15 @@ static bool loads_later(const struct conv *c)
     return own(c->w)->b_outputs || short_rows;
 }
 
-/* The path in the middle of an edge's work. */
-static int middle_path(const struct conv *c)
+/* The first path after the middle of an edge's work. */
+static int after_middle(const struct conv *c)
 {
     int work = 0, until = 0, i = 0;
     for (int k = 0; k < c->s->paths; k += conv_together(own(c->w), c->s->path[k]))
         work += code_instructions(own(c->w)->code[c->s->path[k]]->channel);
     while ((until += code_instructions(own(c->w)->code[c->s->path[i]]->channel)) * 2 < work)
         i += conv_together(own(c->w), c->s->path[i]);
-    return i;
+    return i + conv_together(own(c->w), c->s->path[i]);
 }
 
 /* In the middle of an edge's work: gradients of x of the edge before leave, and copies for a later one start.
@@ -363,42 +370,56 @@ static void emit_middle(struct conv *c)
     line(c->o, "ring.load_ahead(done, count, lane, %s);", loads(c));
 }
 
-static void emit_paths(struct conv *c, int middle)
+/* The paths from number `from` on; those computed together follow each other. */
+static void emit_paths(struct conv *c, int from, int to)
 {
-    for (int i = 0; i < c->s->paths; i += conv_together(own(c->w), c->s->path[i])) {
+    for (int i = from; i < to; i += conv_together(own(c->w), c->s->path[i])) {
         const struct device_path path = conv_path(c, i);
         device_path_comment(&path);
         device_path_call(&path);
-        if (i == middle)
-            emit_middle(c);
     }
 }
 
 /* Edges side by side: of a turn's those of the receiver, `there`, that of the lane number `number` of the
- * tile. */
+ * tile. A turn that several receivers share brings in a later one at its `fresh` first. */
 static void emit_edges_abreast(struct conv *c)
 {
     struct source *w = c->w;
-    const int abreast = conv_abreast(c->s);
+    const int abreast = conv_abreast(c->s), middle = after_middle(c);
+    const bool orders = own(w)->orders, later = loads_later(c) && !orders;
     line(c->o, "CGTP_LOOP");
     line(c->o, "for (int next; done < end; done = next) {");
     line(c->o, "const int turn = done / %d, number = turn * %d + side;", abreast, abreast);
-    line(c->o, "if (done == turn * %d)", abreast);
-    line(c->o, "stage = &ring.turn(turn, turns, lane, %s);", loads(c));
+    line(c->o, "const bool fresh = done == turn * %d;", abreast);
+    line(c->o, "if (fresh)");
+    if (later)
+        line(c->o, "stage = &ring.wait();");
+    else
+        line(c->o, "stage = &ring.turn(turn, turns, lane, %s);", loads(c));
     line(c->o, "const stage_%d &at = *stage;", c->label);
     line(c->o, "next = turn * %d + %d < end ? turn * %d + %d : end;", abreast, abreast, abreast, abreast);
     line(c->o, "const bool there = number >= done && number < next;");
     if (own(w)->a_outputs)
-        line(c->o, "const int64_t edge = %s;",
-             own(w)->orders ? "there ? at.item[side] : 0" : "first + number");
+        line(c->o, "const int64_t edge = %s;", orders ? "there ? at.item[side] : 0" : "first + number");
     emit_edge_sums(c);
-    if (conv_waits_in(c) && !own(w)->orders)
+    if (!orders)
         emit_w_outputs(c);
+    if (later)
+        emit_edge_arrays(c);
     line(c->o, "if (there) {");
-    if (!conv_waits_in(c))
+    if (orders && !conv_waits_in(c))
         emit_w_outputs(c);
+    if (!later)
+        emit_edge_arrays(c);
     emit_edge_inputs(c);
-    emit_paths(c, -1);
+    emit_paths(c, 0, later ? middle : c->s->paths);
+    if (later) {
+        line(c->o, "}");
+        line(c->o, "if (fresh)");
+        line(c->o, "ring.load_ahead(turn, turns, lane, %s);", loads(c));
+        line(c->o, "if (there) {");
+        emit_paths(c, middle, c->s->paths);
+    }
     emit_x_outputs(c);
     if (!own(w)->b_outputs && !conv_waits_in(c))
         line(c->o, "}");
@@ -409,7 +430,7 @@ static void emit_edges_abreast(struct conv *c)
 void conv_edges(struct conv *c)
 {
     struct source *w = c->w;
-    const int middle = middle_path(c);
+    const int middle = after_middle(c);
     if (conv_narrow(c)) {
         emit_edges_abreast(c);
         return;
@@ -424,9 +445,14 @@ void conv_edges(struct conv *c)
     if (!own(w)->orders && own(w)->a_outputs && !own(w)->reduces)
         line(c->o, "const int64_t edge = first + done;");
     emit_w_outputs(c);
+    emit_edge_arrays(c);
     emit_edge_inputs(c);
     emit_edge_sums(c);
-    emit_paths(c, later ? middle : -1);
+    emit_paths(c, 0, later ? middle : c->s->paths);
+    if (later) {
+        emit_middle(c);
+        emit_paths(c, middle, c->s->paths);
+    }
     emit_carry(c);
     emit_y_outputs(c);
     emit_x_outputs(c);

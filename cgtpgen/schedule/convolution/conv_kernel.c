@@ -204,7 +204,7 @@ static void emit_set(struct conv *c)
         line(o, "/* Each %d lanes have an edge, %d edges a turn. */", c->s->lanes, conv_abreast(c->s));
         line(o, "const int side = lane / %d, turns = (count + %d) / %d;", c->s->lanes, conv_abreast(c->s) - 1,
              conv_abreast(c->s));
-        line(o, "const stage_%d *stage = NULL;", c->label);
+        line(o, "const stage_%d *stage = own.ring;", c->label);
     }
     conv_rows(c);
     conv_load(c);
