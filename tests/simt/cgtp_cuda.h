@@ -127,7 +127,10 @@ template <typename T> CGTP_DEVICE T __ldcs(const T *p) { return *p; }
 
 template <int n> CGTP_DEVICE void cgtp_store_stream(real *p, const real *r)
 {
-    simt_write(p, r, n * sizeof(real),
+    real values[n]; /* read here, where reads are seen: r may be in the device's memory */
+    for (int i = 0; i < n; i++)
+        values[i] = r[i];
+    simt_write(p, values, sizeof values,
                n == 2 || n == 4 ? n * sizeof(real) > 16 ? 16 : n * sizeof(real) : sizeof(real));
 }
 

@@ -49,6 +49,8 @@ enum bug {
     COPIED_BOUNDS,      /* blocks: copies past the end */
     MOVED_NOT_WRITTEN,  /* blocks: moves what nobody wrote */
     FILLED_BOUNDS,      /* blocks: fills past the end */
+    STREAMED_BOUNDS,    /* streams: from past the end */
+    STREAMED_EMPTY,     /* streams: what nobody wrote */
 };
 
 /* ---- ring: each warp sums rows of 128 numbers through a private ring of asynchronous copies ---- */
@@ -228,6 +230,12 @@ template <int bug> CGTP_KERNEL(32, 1) blocks_kernel(real *to, const real *from, 
     __tsan_memset(to + 16, 0, (bug == FILLED_BOUNDS ? 17 : 8) * sizeof *to);
 }
 
+template <int bug> CGTP_KERNEL(32, 1) streams_kernel(real *to, const real *from, const real *empty)
+{
+    const int at = cgtp_lane() * 2;
+    cgtp_store_stream<2>(to + at, (bug == STREAMED_EMPTY ? empty : from) + at + (bug == STREAMED_BOUNDS));
+}
+
 /* ---- running them ---- */
 
 /* Device array that lives as long as this. */
@@ -370,6 +378,13 @@ template <int bug> static bool blocks(void)
     for (size_t i = 0; i < 32; i++)
         right &= found[i] == (i >= 16 && i < 24 ? 0 : before[i > 0 && i < 16 ? i - 1 : i]);
     return right;
+}
+
+template <int bug> static bool streams(void)
+{
+    device_array<real> from("from", numbers(64)), empty("empty", 64), to("to", 64);
+    return cgtp_launch(streams_kernel<bug>, 1, 32, 0, NULL, to.p, (const real *)from.p, (const real *)empty.p) == CGTP_OK &&
+           to.get() == numbers(64);
 }
 
 /* Arrays of all sizes are cleared to their ends, and no further. */
@@ -781,6 +796,7 @@ int main(int argc, char **argv)
     right("groups of warps", groups<NONE>);
     right("launches beside one another", beside<NONE>);
     right("memory copied, moved and filled", blocks<NONE>);
+    right("rows streamed", streams<NONE>);
     right("arrays cleared", clears);
     right("rows cleared", clears_rows);
     right("slots of blocks", slots);
@@ -824,6 +840,8 @@ int main(int argc, char **argv)
     wrong("memory copied from outside of an array", blocks<COPIED_BOUNDS>, 1 << SIMT_OUT_OF_BOUNDS, "from");
     wrong("memory moved that nobody wrote", blocks<MOVED_NOT_WRITTEN>, 1 << SIMT_UNINITIALISED, "empty");
     wrong("memory filled past an array", blocks<FILLED_BOUNDS>, 1 << SIMT_OUT_OF_BOUNDS, "to");
+    wrong("a row streamed from outside of an array", streams<STREAMED_BOUNDS>, 1 << SIMT_OUT_OF_BOUNDS, "from");
+    wrong("a row streamed that nobody wrote", streams<STREAMED_EMPTY>, 1 << SIMT_UNINITIALISED, "empty");
     wrong("host reads device memory", host_reads, 1 << SIMT_HOST_ACCESS, "x");
     wrong("freed array read", freed, 1 << SIMT_OUT_OF_BOUNDS, "freed gone");
     printf("1..%d\n", line);
