@@ -138,11 +138,13 @@ $(BUILD)/obj/runtime_texts.o: $(BUILD)/runtime_texts.c $(BUILD)/flags
 $(BUILD)/cgtpgen: $(OBJECTS)
 	$(Q)$(CC) $(SANITIZER) $(INSTRUMENT) $(LDFLAGS) -o $@ $^ -lyaml
 
+# The runtime of the host, which unit tests are linked with.
+RUNTIME_OBJECTS := $(addprefix $(BUILD)/obj/runtime/,cgtp.o cgtp_check.o cgtp_ranks.o)
 $(BUILD)/obj/runtime/%.o: runtime/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) -c -o $@ $<
 
-$(BUILD)/tests/unit_%: tests/unit_%.c $(LIBRARY) $(BUILD)/obj/runtime/cgtp.o $(BUILD)/flags
+$(BUILD)/tests/unit_%: tests/unit_%.c $(LIBRARY) $(RUNTIME_OBJECTS) $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) $(INSTRUMENT) -Iruntime -Itests $(LDFLAGS) -o $@ $< $(filter %.o,$^) -lcmocka -lyaml -lm
 

@@ -10,6 +10,58 @@
 namespace
 {
 
+/* ---- copies into a stage ---- */
+
+/* n elements, in chunks of 16 bytes. */
+template <int n, typename T>
+CGTP_DEVICE void cgtp_copy_slice(T (&slice)[n], const T *from, int lane, cgtp_policy policy)
+{
+    constexpr int wide = cgtp_wide<T>(), chunks = n / wide;
+    static_assert(n % wide == 0, "whole chunks");
+    CGTP_UNROLL
+    for (int k = 0; k < chunks; k += CGTP_LANES)
+        if (chunks - k >= CGTP_LANES || lane < chunks - k)
+            cgtp_copy16(slice + k * wide, from + k * wide, policy);
+}
+
+/* A row of n elements, as cgtp_copy_lanes_row. */
+template <int n>
+CGTP_DEVICE void cgtp_copy_row(real (&slice)[n], const real *row, int lane, cgtp_policy policy)
+{
+    cgtp_copy_lanes_row<n>(slice, row + cgtp_row_begin<n>(lane), lane, policy);
+}
+
+/* A row of n numbers of 16 bits, whatever its alignment: in chunks of 16 bytes, if it has whole ones, or by words of 4
+ * bytes, of which the first may begin with the last number of the row before, and the last end with none. */
+template <int n, int room, typename T>
+CGTP_DEVICE void cgtp_copy_words(T (&slice)[room], const T *row, int lane, cgtp_policy policy)
+{
+    constexpr int words = (n + 1) / 2;
+    static_assert(room == 2 * words, "whole words");
+    if constexpr (n % cgtp_wide<T>() == 0) {
+        cgtp_copy_slice(slice, row + lane * cgtp_wide<T>(), lane, policy);
+    } else {
+        const unsigned *const from = (const unsigned *)((uintptr_t)row / 4 * 4);
+        CGTP_UNROLL
+        for (int k = 0; k < words; k += CGTP_LANES)
+            if (words - k >= CGTP_LANES || lane < words - k) {
+                const bool half = n % 2 && k + lane == words - 1 && (const T *)from == row;
+                cgtp_copy_word((unsigned *)slice + k - 3 * lane, from + k + lane, half ? 2 : 4);
+            }
+    }
+}
+
+/* Row `number` of an array, as it is in its slice, widened. All lanes call, and meet before they read. */
+template <int n, int room, typename T>
+CGTP_DEVICE void cgtp_widen_row(real (&to)[n], const T (&slice)[room], int64_t number, int lane)
+{
+    const T *const from = slice + (n % 2 ? (int)(number % 2) : 0); /* rows of odd length follow each other */
+    CGTP_UNROLL
+    for (int k = 0; k < n; k += CGTP_LANES)
+        if (n - k >= CGTP_LANES || lane < n - k)
+            to[k + lane] = cgtp_widen(from[k + lane]);
+}
+
 /* The channel blocks of a warp's items, one after the other, and where their rows are: in a ring of buffers.
  * It stands before the first until it is advanced. Warps take items in turn, so that rows in use at one time
  * are near each other. Addresses go round as in cgtp_ring. */

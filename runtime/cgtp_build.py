@@ -164,7 +164,7 @@ class Builder:
         """Begins to compile a product's sources for a device; defined: the library of another one defines PyTorch's
         operators."""
         jobs = [(path, self.compiler(path, device)) for path in
-                (*kernels(folder, name, device), f"{folder}/{name}.c", f"{RUNTIME}/cgtp.c", *DEVICE_RUNTIME[device])]
+                (*kernels(folder, name, device), f"{folder}/{name}.c", f"{RUNTIME}/cgtp.c", f"{RUNTIME}/cgtp_check.c", *DEVICE_RUNTIME[device])]
         macros = ["-DCGTP_TORCH_NO_DEF"] if defined and framework is FRAMEWORKS["torch"] else []
         jobs.append((f"{folder}/{name}{framework.source}",
                      [*self.cxx, *framework.flags, "-isystem", f"{package_folder(framework)}/include", *macros]))

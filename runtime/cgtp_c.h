@@ -12,7 +12,6 @@
 #define CGTP_C_H
 
 #include "cgtp_call.h"
-#include "cgtp_types.h"
 
 #include <string.h>
 #ifdef __cplusplus

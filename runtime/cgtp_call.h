@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cgtp_call.h - what launchers of both backends check of a call: arrays, sizes, the workspace; what the
- * runtime checks of rows between ranks. C11 and C++.
- */
+/* cgtp_call.h - what launchers of both backends check of a call: arrays, sizes, the workspace. C11 and C++. */
 #ifndef CGTP_CALL_H
 #define CGTP_CALL_H
 
@@ -44,20 +42,6 @@ static inline cgtp_status cgtp_check_workspace(const void *workspace, size_t byt
     if ((uintptr_t)workspace % 16)
         return CGTP_MISALIGNED;
     return needed && (!workspace || bytes < needed) ? CGTP_WORKSPACE : CGTP_OK;
-}
-
-/* A list of rows between ranks, and what it moves them between. */
-static inline cgtp_status cgtp_check_rows(const cgtp_rows *rows, const void *array, const void *buffer)
-{
-    if (!rows)
-        return CGTP_NULL_POINTER;
-    if ((unsigned)rows->type > (unsigned)CGTP_FLOAT16 || rows->count < 0 || rows->elements < 0)
-        return CGTP_BAD_SIZE;
-    const size_t size = cgtp_type_size(rows->type);
-    cgtp_status status = cgtp_check_array(array, rows->count, rows->elements, rows->elements, size);
-    if (status == CGTP_OK)
-        status = cgtp_check_array(buffer, rows->count, rows->elements, rows->elements, size);
-    return status == CGTP_OK && rows->count && rows->elements && !rows->row ? CGTP_NULL_POINTER : status;
 }
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef CGTP_CONVERT_H
 #define CGTP_CONVERT_H
 
+#include "cgtp_cuda_narrow.h"
 #include "cgtp_launch.h"
 
 namespace

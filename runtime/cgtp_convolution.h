@@ -13,16 +13,6 @@ namespace
 
 /* ---- the ring of stages ---- */
 
-/* Zeros in all stages: lanes without channels read them. Lanes have met since a tile before was done, and meet. */
-template <typename Stage, int stages> CGTP_DEVICE void cgtp_clear_stages(Stage (&ring)[stages], int lane)
-{
-    static_assert(sizeof ring % 16 == 0, "whole chunks");
-    CGTP_LOOP
-    for (int i = lane; i < (int)sizeof ring / 16; i += CGTP_LANES)
-        ((float4 *)ring)[i] = make_float4(0, 0, 0, 0);
-    cgtp_sync_warp();
-}
-
 /* A warp's ring: the copies of an edge's rows start stages - 1 edges before they are needed. load(number, to,
  * lane) starts those of an edge of the tile; `to` is the stage moved on by the lane's 16 bytes, so that each
  * of its fields begins where the lane copies to.
@@ -112,18 +102,6 @@ template <typename Stage, int stages> struct cgtp_ring {
 /* ---- copies into a stage: slices are those of the lane's own stage, addresses of rows those of the lane
  * ---- */
 
-/* n elements, in chunks of 16 bytes. */
-template <int n, typename T>
-CGTP_DEVICE void cgtp_copy_slice(T (&slice)[n], const T *from, int lane, cgtp_policy policy)
-{
-    constexpr int wide = cgtp_wide<T>(), chunks = n / wide;
-    static_assert(n % wide == 0, "whole chunks");
-    CGTP_UNROLL
-    for (int k = 0; k < chunks; k += CGTP_LANES)
-        if (chunks - k >= CGTP_LANES || lane < chunks - k)
-            cgtp_copy16(slice + k * wide, from + k * wide, policy);
-}
-
 /* A row of n elements, whatever its alignment: in chunks of 16 bytes, if it has whole ones, or element by
  * element. `from` is in the row, moved on to where the lane's begin. Where several items have rows of their own side by
  * side, each has `threads` lanes, and room for whole chunks. */
@@ -171,43 +149,6 @@ CGTP_DEVICE void cgtp_copy_lanes_row(real (&slice)[room], const real *from, int 
                 cgtp_copy16(to + k * piece, from + k * piece, policy);
         }
 }
-template <int n>
-CGTP_DEVICE void cgtp_copy_row(real (&slice)[n], const real *row, int lane, cgtp_policy policy)
-{
-    cgtp_copy_lanes_row<n>(slice, row + cgtp_row_begin<n>(lane), lane, policy);
-}
-
-/* A row of n numbers of 16 bits, whatever its alignment: in chunks of 16 bytes, if it has whole ones, or by words of 4
- * bytes, of which the first may begin with the last number of the row before, and the last end with none. */
-template <int n, int room, typename T>
-CGTP_DEVICE void cgtp_copy_words(T (&slice)[room], const T *row, int lane, cgtp_policy policy)
-{
-    constexpr int words = (n + 1) / 2;
-    static_assert(room == 2 * words, "whole words");
-    if constexpr (n % cgtp_wide<T>() == 0) {
-        cgtp_copy_slice(slice, row + lane * cgtp_wide<T>(), lane, policy);
-    } else {
-        const unsigned *const from = (const unsigned *)((uintptr_t)row / 4 * 4);
-        CGTP_UNROLL
-        for (int k = 0; k < words; k += CGTP_LANES)
-            if (words - k >= CGTP_LANES || lane < words - k) {
-                const bool half = n % 2 && k + lane == words - 1 && (const T *)from == row;
-                cgtp_copy_word((unsigned *)slice + k - 3 * lane, from + k + lane, half ? 2 : 4);
-            }
-    }
-}
-
-/* Row `number` of an array, as it is in its slice, widened. All lanes call, and meet before they read. */
-template <int n, int room, typename T>
-CGTP_DEVICE void cgtp_widen_row(real (&to)[n], const T (&slice)[room], int64_t number, int lane)
-{
-    const T *const from = slice + (n % 2 ? (int)(number % 2) : 0); /* rows of odd length follow each other */
-    CGTP_UNROLL
-    for (int k = 0; k < n; k += CGTP_LANES)
-        if (n - k >= CGTP_LANES || lane < n - k)
-            to[k + lane] = cgtp_widen(from[k + lane]);
-}
-
 /* The slice of segment i of a row, and those of the segments after. */
 template <int i, typename Row> CGTP_DEVICE void cgtp_copy_from(const Row &, int, cgtp_policy)
 {
@@ -341,36 +282,6 @@ CGTP_DEVICE void cgtp_copy_weights(T *slices, const T *row, int channel_block, i
     cgtp_copy_lanes_weights<S>(slices, row + cgtp_weight_lanes<S, T>::begin(channel_block, lane), channel_block, lane, policy);
 }
 
-/* The same back: gradients of weights that lanes have left in slices, to the row. Lanes meet before. */
-template <typename S, typename T>
-CGTP_DEVICE void cgtp_write_lanes_weights(T *row, const T *slices, int channel_block, int lane)
-{
-    using W = cgtp_weight_lanes<S, T>;
-    constexpr int n = W::paths, slice = CGTP_LANES * S::channels, wide = W::wide, chunks = W::chunks;
-    constexpr int together = W::together, threads = S::lanes;
-    const int own = cgtp_member<S>(lane), channels = cgtp_channels_of<S>(channel_block);
-    T *const to = row + W::begin(channel_block, lane);
-    slices += W::in_slices(lane);
-    cgtp_each<(n + together - 1) / together>([&](auto copy) {
-        constexpr int i = decltype(copy)::value * together, here = n - i < together ? n - i : together;
-        constexpr int64_t offset = S::offset[i];
-        CGTP_UNROLL
-        for (int k = 0; k < (together > 1 ? 1 : chunks); k += threads)
-            if ((here * chunks - k >= threads || own < here * chunks - k) &&
-                (W::whole || (k + own % chunks) * wide < channels))
-                cgtp_put<wide * (int)sizeof(T)>(to + offset + W::template more<i, here>(own) + k * wide,
-                                                slices + i * slice + k * wide);
-    });
-}
-
-/* A number of each of the items side by side, by its first lane, into a field of a stage that is moved on by the lane's
- * 16 bytes. */
-template <int lanes> CGTP_DEVICE void cgtp_note(int64_t (&field)[CGTP_LANES / lanes], int64_t number, int lane)
-{
-    if (lane % lanes == 0)
-        *(int64_t *)((unsigned char *)&field - lane * 16 + lane / lanes * 8) = number;
-}
-
 /* ---- between slices and a lane's registers ---- */
 
 /* The lane's channels of a slice. */
@@ -435,72 +346,6 @@ template <int v, typename T = real> struct cgtp_outgoing {
     }
 };
 
-/* The same in the place of the weights, in a stage, from where they go on (cgtp_write_lanes_weights); of a lane that has
- * `channels` of them, zeros for the others, as there were. */
-template <int v, typename T = real> struct cgtp_outgoing_slice {
-    T *const to;
-    const int channels;
-    real value[v];
-
-    CGTP_MEMBER cgtp_outgoing_slice(const T *slice, int channels_) : to((T *)slice), channels(channels_)
-    {
-    }
-    CGTP_MEMBER ~cgtp_outgoing_slice()
-    {
-        CGTP_UNROLL
-        for (int i = 0; i < v; i++)
-            value[i] = i < channels ? value[i] : 0;
-        cgtp_store<v>(to, value);
-    }
-    CGTP_MEMBER operator real *()
-    {
-        return value;
-    }
-};
-
-/* The same of a lane that has `channels` of them, in a row that is aligned to so many elements. */
-template <int v, int aligned, typename T = real> struct cgtp_outgoing_some {
-    T *const to;
-    const int channels;
-    real value[v];
-
-    CGTP_MEMBER cgtp_outgoing_some(T *row, int channels_) : to(row), channels(channels_)
-    {
-    }
-    CGTP_MEMBER ~cgtp_outgoing_some()
-    {
-        constexpr int piece = cgtp_piece(v, aligned);
-        CGTP_UNROLL
-        for (int i = 0; i < v; i += piece)
-            if (i + piece <= channels) {
-                cgtp_store_stream<piece>(to + i, value + i);
-            } else {
-                CGTP_UNROLL
-                for (int j = i; j < i + piece - 1; j++)
-                    if (j < channels)
-                        cgtp_store_stream<1>(to + j, value + j);
-            }
-    }
-    CGTP_MEMBER operator real *()
-    {
-        return value;
-    }
-};
-
-/* Weights in 16 bits, of the lane's v channels: what the function of a path is given as an array. */
-template <int v> struct cgtp_incoming {
-    real value[v];
-
-    template <typename T> CGTP_MEMBER explicit cgtp_incoming(const T *from)
-    {
-        cgtp_load<v>(value, from);
-    }
-    CGTP_MEMBER operator const real *() const
-    {
-        return value;
-    }
-};
-
 template <cgtp_how how, int i, typename Row> CGTP_DEVICE void cgtp_write_to(const Row &, int)
 {
 }
@@ -546,6 +391,5 @@ CGTP_DEVICE void cgtp_write_segments(T *row, int channel_block, int lane, const 
 } // namespace
 
 #include "cgtp_epilogue.h"
-#include "cgtp_table.h"
 
 #endif

@@ -11,7 +11,8 @@
 #ifndef CGTP_DEVICE_H
 #define CGTP_DEVICE_H
 
-#include "cgtp.h"
+#include "cgtp_check.h"
+#include "cgtp_ranks.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -60,7 +61,7 @@ CGTP_API cgtp_status cgtp_device_fault_read(const cgtp_graph *graph, const uint6
 CGTP_API cgtp_status cgtp_device_fault64_read(const cgtp_graph64 *graph, const uint64_t *result,
                                               cgtp_fault *fault, cgtp_stream stream);
 
-/* cgtp_rows_gather and cgtp_rows_add (cgtp.h) of arrays and lists on the device; the struct is the host's. What is added
+/* cgtp_rows_gather and cgtp_rows_add (cgtp_ranks.h) of arrays and lists on the device; the struct is the host's. What is added
  * has row[] ascending. Numbers are not checked. */
 CGTP_API cgtp_status cgtp_device_rows_gather(const cgtp_rows *rows, const void *array, void *buffer,
                                              cgtp_stream stream);

@@ -196,73 +196,6 @@ CGTP_DEVICE void cgtp_store_segments(real (&staging)[buffers][length], const rea
     cgtp_sync_warp();
 }
 
-/* ---- items side by side ---- */
-
-/* Sums over the items that a warp works on side by side, each with `lanes` neighbouring lanes: in all of them, in a fixed
- * order. All lanes call. */
-template <int lanes, int n> CGTP_DEVICE void cgtp_join_items(real (&sum)[n])
-{
-    CGTP_UNROLL
-    for (int i = 0; i < n; i++) {
-        CGTP_UNROLL
-        for (int mask = lanes; mask < CGTP_LANES; mask *= 2)
-            sum[i] += cgtp_shuffle_xor(sum[i], mask);
-    }
-}
-
-/* As cgtp_reduce_lanes, of each item over its own lanes, to its own row `to`; not of those that are not `there`. */
-template <int n, cgtp_how how, int lanes, int done = 0, typename T>
-CGTP_DEVICE void cgtp_reduce_items(T *to, real *value, bool there)
-{
-    constexpr int left = n - done, here = left < lanes ? left : lanes, width = cgtp_sums_length(here);
-    real some[width];
-    CGTP_UNROLL
-    for (int i = 0; i < width; i++)
-        some[i] = i < here ? value[done + i] : 0;
-    cgtp_sums<width, lanes>(some);
-    const int index = cgtp_sums_index<width>();
-    if (there && cgtp_lane() % lanes < width && index < here) {
-        if constexpr (how == CGTP_ADD)
-            cgtp_add(to + done + index, some[0]);
-        else
-            cgtp_leave(to + done + index, some[0]);
-    }
-    if constexpr (left > lanes)
-        cgtp_reduce_items<n, how, lanes, done + lanes>(to, value, there);
-}
-
-/* ---- sums that carry rounding errors along ---- */
-
-/* Adds `rest` to the sum, and leaves in it what rounding took away: Kahan's summation, where `rest` has collected
- * what else is to be added. The error of the sum is about that of two roundings, of however many terms. To a sum of a
- * wider type it is added, and nothing of it is left. */
-template <int begin, int end, int n, typename Sum> CGTP_DEVICE void cgtp_carry(Sum (&sum)[n], real (&rest)[n])
-{
-    CGTP_UNROLL
-    for (int i = begin; i < end; i++)
-        if constexpr (sizeof(Sum) > sizeof(real)) {
-            sum[i] += (Sum)rest[i];
-            rest[i] = 0;
-        } else {
-            const real total = sum[i] + rest[i], added = total - sum[i];
-            rest[i] -= added;
-            sum[i] = total;
-        }
-}
-
-template <int n, typename Sum> CGTP_DEVICE void cgtp_carry(Sum (&sum)[n], real (&rest)[n])
-{
-    cgtp_carry<0, n>(sum, rest);
-}
-
-/* The sum, in the place of the rest. */
-template <int n, typename Sum> CGTP_DEVICE void cgtp_finish(const Sum (&sum)[n], real (&rest)[n])
-{
-    CGTP_UNROLL
-    for (int i = 0; i < n; i++)
-        rest[i] = (real)(sum[i] + (Sum)rest[i]);
-}
-
 /* ---- partial rows: sums of a receiver whose edges are in several tiles ---- */
 
 /* An element of one that others wrote. near: in shared memory, by warps that all of the block have met since. */
@@ -311,42 +244,6 @@ template <int n> struct cgtp_plain {
             }
     }
 };
-/* Those of a wider type are two numbers of a partial row, what rounding leaves and what it takes away. */
-template <int n, typename Sum> struct cgtp_carried {
-    static constexpr bool wide = sizeof(Sum) > sizeof(real);
-    static constexpr int elements = n, part = 32, ahead = 1; /* there are no registers to load more ahead */
-    static constexpr int words = wide ? 2 : 1;
-    Sum (&sum)[n];
-    real (&rest)[n];
-
-    CGTP_MEMBER cgtp_carried(Sum (&sum_)[n], real (&rest_)[n]) : sum(sum_), rest(rest_)
-    {
-    }
-    CGTP_MEMBER void spill(real *row) const
-    {
-        if constexpr (wide)
-            cgtp_carry(sum, rest);
-        cgtp_finish(sum, rest);
-        cgtp_plain<n>(rest).spill(row);
-        CGTP_UNROLL
-        for (int i = 0; i < n && wide; i++)
-            row[(n + i) * CGTP_LANES] = (real)(sum[i] - (Sum)rest[i]);
-    }
-    template <int begin, int end, int, bool near>
-    CGTP_MEMBER void add(const real *row, int64_t step, int rows) const
-    {
-        if constexpr (wide) {
-            CGTP_UNROLL
-            for (int i = begin; i < end; i++)
-                sum[i] += (Sum)cgtp_read_partial<near>(row + i * CGTP_LANES) +
-                          (Sum)cgtp_read_partial<near>(row + (n + i) * CGTP_LANES);
-        } else {
-            cgtp_plain<n>(rest).template add<begin, end, 1, near>(row, step, rows);
-            cgtp_carry<begin, end>(sum, rest);
-        }
-    }
-};
-
 /* A warp's partial rows, one per tile: `length` numbers from number `first` of the path set's on, and flags. Of teams:
  * where its ring was; `step` elements on the next warp has its own. */
 struct cgtp_partials {
@@ -470,7 +367,7 @@ template <int n> CGTP_DEVICE void cgtp_read_stream(real *r, const real *p)
     }
 }
 
-/* n elements of a sum over rows, 16 bytes or one; the same of a sum that carries its errors along. */
+/* n elements of a sum over rows, 16 bytes or one. */
 template <int n> struct cgtp_plain_elements {
     real (&sum)[n];
 
@@ -484,17 +381,6 @@ template <int n> struct cgtp_plain_elements {
     }
 };
 using cgtp_plain_chunk = cgtp_plain_elements<CGTP_WIDE>;
-template <typename Sum, int n> struct cgtp_carried_chunk {
-    Sum (&sum)[n];
-    real (&rest)[n];
-
-    CGTP_MEMBER void add(const real *row) const
-    {
-        cgtp_plain_elements<n>{rest}.add(row);
-        cgtp_carry(sum, rest);
-    }
-};
-template <typename Sum, int n> cgtp_carried_chunk(Sum (&)[n], real (&)[n]) -> cgtp_carried_chunk<Sum, n>;
 
 /* Adds so much of the row of each of a sender's edges, in their order: row e begins at rows + e * length. So many are
  * `together` on their way to the thread. */
@@ -505,16 +391,6 @@ CGTP_DEVICE void cgtp_gather_rows(const Chunk &sum, const real *rows, int64_t le
     const int64_t end = graph.sender_row[sender + 1];
     _Pragma("unroll together") for (int64_t i = graph.sender_row[sender]; i < end; i++)
         sum.add(rows + graph.by_sender[i] * length);
-}
-
-/* The same for the edges of a receiver, whose rows follow each other. */
-template <int together, typename Chunk, typename Graph>
-CGTP_DEVICE void cgtp_gather_received_rows(const Chunk &sum, const real *rows, int64_t length, const Graph &graph,
-                                           int64_t receiver)
-{
-    const int64_t end = graph.receiver_row[receiver + 1];
-    _Pragma("unroll together") for (int64_t e = graph.receiver_row[receiver]; e < end; e++)
-        sum.add(rows + e * length);
 }
 
 /* Are all blocks of such a kernel resident where each has a quarter of a multiprocessor's threads? */

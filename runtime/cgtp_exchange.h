@@ -5,8 +5,8 @@
 #ifndef CGTP_EXCHANGE_H
 #define CGTP_EXCHANGE_H
 
-#include "cgtp_call.h"
-#include "cgtp_cuda.h"
+#include "cgtp_cuda_narrow.h"
+#include "cgtp_ranks.h"
 
 namespace
 {

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* cgtp_fault.h - what can be wrong with a graph, found at each place by itself: for the host's check (cgtp.c)
+/* cgtp_fault.h - what can be wrong with a graph, found at each place by itself: for the host's check (cgtp_check.c)
  * and the device's (cgtp_graph.cu). C11 and C++.
  */
 #ifndef CGTP_FAULT_H
 #define CGTP_FAULT_H
 
-#include "cgtp.h"
-
-#ifndef CGTP_FAULT
-#define CGTP_FAULT static inline
-#endif
+#include "cgtp_check.h"
+#include "cgtp_view.h"
 
 /* In the order in which they are told: what causes others comes first. */
 enum cgtp_fault_kind {
@@ -28,35 +25,17 @@ enum cgtp_fault_kind {
 enum { CGTP_FAULT_SHIFT = 60 };
 #define CGTP_FAULT_NONE UINT64_MAX
 
-/* A cgtp_graph or, with wide, a cgtp_graph64. */
-struct cgtp_graph_view {
-    int64_t items, senders, receivers;
-    const void *sender, *receiver, *by_sender, *order;
-    const int64_t *receiver_row, *sender_row;
-    int wide;
-};
-
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /* Tells all of a fault but the value, and returns where that is, in the memory in which the graph is; NULL:
- * there is none. bytes: of the value. In cgtp.c. */
+ * there is none. bytes: of the value. In cgtp_check.c. */
 CGTP_API const void *cgtp_fault_place(const struct cgtp_graph_view *, uint64_t fault, cgtp_fault *out, int *bytes);
 
 #ifdef __cplusplus
 }
 #endif
-
-CGTP_FAULT int64_t cgtp_view_get(const struct cgtp_graph_view *g, const void *index, int64_t i)
-{
-    return g->wide ? ((const int64_t *)index)[i] : ((const int32_t *)index)[i];
-}
-
-CGTP_FAULT int cgtp_is_below(int64_t i, int64_t n)
-{
-    return i >= 0 && i < n;
-}
 
 /* The sender of the edge that stands at place i of the permutation; -1 where that is none. */
 CGTP_FAULT int64_t cgtp_sender_of_place(const struct cgtp_graph_view *g, int64_t i)

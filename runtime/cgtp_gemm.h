@@ -9,6 +9,7 @@
 #define CGTP_GEMM_H
 
 #include "cgtp_item.h"
+#include "cgtp_mma.h"
 
 namespace
 {

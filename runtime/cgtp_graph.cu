@@ -17,7 +17,7 @@ namespace
 enum { ALIGNMENT = 256 };
 const int64_t MOST_BLOCKS = 1 << 20;
 
-/* As in cgtp.c: row pointers of more rows cannot be addressed; by_sender holds edge numbers. */
+/* As in cgtp_view.h: row pointers of more rows cannot be addressed; by_sender holds edge numbers. */
 template <typename index> bool size_is_right(int64_t items, int64_t senders, int64_t receivers)
 {
     const int64_t rows = PTRDIFF_MAX / 8 - 1, edges = sizeof(index) == 4 ? (int64_t)INT32_MAX : rows;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cgtp_item.h - the work of one item by a warp, whose lanes share the channels: rows of outputs, products with blocks of
- * weights. Included after cgtp_cuda.h.
+/* cgtp_item.h - the work of one item by a warp, whose lanes share the channels: rows on their way, rows of outputs, products
+ * with blocks of weights. Included after cgtp_cuda.h.
  */
 #ifndef CGTP_ITEM_H
 #define CGTP_ITEM_H
@@ -9,6 +9,23 @@
 
 namespace
 {
+
+/* ---- numbers on their way between rows in memory and shared memory ---- */
+
+/* 16 bytes of reals, and one: copies that are started. Numbers of 16 bits: cgtp_narrow.h. */
+CGTP_DEVICE void cgtp_bring16(real *shared, const real *global, cgtp_policy policy)
+{
+    cgtp_copy16(shared, global, policy);
+}
+CGTP_DEVICE void cgtp_bring(real *shared, const real *global)
+{
+    cgtp_copy_element(shared, global);
+}
+/* The same back. */
+CGTP_DEVICE void cgtp_leave16(real *global, const real *shared)
+{
+    cgtp_put16(global, shared);
+}
 
 /* Where a kernel adds up an output with compensation: sums and their rounding errors (Neumaier's summation).
  * It stands for a pointer: (p + n)[i] += value. */
@@ -207,6 +224,15 @@ CGTP_DEVICE void cgtp_weights_outer(int rows, int columns, int64_t ld, const rea
         }
     }
     cgtp_sync_warp();
+}
+
+/* Sum over the lanes, in every lane, in a fixed order. */
+CGTP_DEVICE real cgtp_sum_lanes(real value)
+{
+    CGTP_UNROLL
+    for (int mask = CGTP_LANES / 2; mask; mask /= 2)
+        value += cgtp_shuffle_xor(value, mask);
+    return value;
 }
 
 /* Without weights, for n channels that are summed, and m of the sum: out[c,k] += sum_b t[b,k], and back:

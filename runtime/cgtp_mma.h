@@ -1,12 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* cgtp_mma.h - products of matrices by a warp, on tensor cores. Included by cgtp_cuda.h; tests/simt holds the same for the
- * CPU.
+/* cgtp_mma.h - products of matrices by a warp, on tensor cores, and what else only their kernels need. Included
+ * after cgtp_cuda.h; tests/simt holds the same for the CPU.
  */
 #ifndef CGTP_MMA_H
 #define CGTP_MMA_H
 
 namespace
 {
+
+/* Instead of cgtp_launch_wait, where a kernel touches nothing that the kernels before it on the stream write, from the last one on that
+ * has waited, and writes nothing that they read: it runs beside them. Each thread waits before it ends, so that whoever
+ * waits for this kernel has waited for those. */
+CGTP_DEVICE void cgtp_launch_beside(void)
+{
+}
+
+/* The number, of which the compiler knows nothing: what is made of it is made anew; a loop of so many turns stays one. */
+CGTP_DEVICE float cgtp_opaque(float value)
+{
+    asm volatile("" : "+f"(value));
+    return value;
+}
+CGTP_DEVICE double cgtp_opaque(double value)
+{
+    asm volatile("" : "+d"(value));
+    return value;
+}
+CGTP_DEVICE int cgtp_opaque(int value)
+{
+    asm volatile("" : "+r"(value));
+    return value;
+}
 
 /* The TF32 number next to the value, ties away from zero: what tensor cores take of a float, its sign, exponent and 10 bits.
  * Infinity stays; some NaNs become zero. Two instructions, where the conversion is four on sm_90. */

@@ -4,6 +4,7 @@
 #define CGTP_PAIRED_H
 
 #include "cgtp_item.h"
+#include "cgtp_narrow.h"
 #include "cgtp_rows.h"
 
 namespace

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cgtp_partition.h - how the blocks of a launch of the convolution are divided among the path sets of a
- * kernel, and help other sets when their own has no tiles left. Included after cgtp_cuda.h.
+/* cgtp_partition.h - the blocks of a launch of the convolution and their tiles; where there are several path sets,
+ * cgtp_sets.h says how blocks are divided among them. Included after cgtp_cuda.h.
  */
 #ifndef CGTP_PARTITION_H
 #define CGTP_PARTITION_H
@@ -37,57 +37,6 @@ template <int nodes> CGTP_DEVICE int cgtp_block_order(unsigned *counter)
     if constexpr (nodes < 0)
         return cgtp_block();
     return (int)cgtp_of_first_thread(cgtp_thread() == 0 ? cgtp_ticket(counter) : 0) & 0x7fffffff;
-}
-
-/* The path set of the block, and its number among the blocks of that set in the order of starting. A block
- * takes a slot of the multiprocessor that it runs on, wherever there is one left: which that is the hardware
- * decides, and differs from launch to launch. All threads call. */
-template <int sets>
-CGTP_DEVICE int cgtp_block_slot(const cgtp_partition<sets> &p, unsigned *counters, int queues, int &order)
-{
-    int set = 0;
-    order = 0;
-    if (cgtp_thread() == 0) {
-        int column = cgtp_multiprocessor() % p.multiprocessors;
-        unsigned taken = cgtp_ticket(counters + sets + queues + column);
-        while (taken >= (unsigned)p.per_multiprocessor) {
-            column = column + 1 < p.multiprocessors ? column + 1 : 0;
-            taken = cgtp_ticket(counters + sets + queues + column);
-        }
-        const int slot = column * p.per_multiprocessor + (int)taken;
-        CGTP_UNROLL
-        for (int s = 1; s < sets; s++)
-            set += slot >= p.first[s];
-        order = (int)cgtp_ticket(counters + set);
-    }
-    const long long both = cgtp_of_first_thread((long long)set << 32 | (unsigned)order);
-    order = (int)(both & 0x7fffffff);
-    return (int)(both >> 32);
-}
-
-/* The path set that a block helps whose own has no tiles left: the one with most work in tiles that nobody
- * has taken; -1: none has any. nodes: receivers of a tile, of so many in all; 0: tiles are ranges of edges.
- * All threads call. */
-template <int nodes, int sets>
-CGTP_DEVICE int cgtp_set_to_help(const cgtp_partition<sets> &p, unsigned *counters, int64_t receivers)
-{
-    int best = -1;
-    if (cgtp_thread() == 0) {
-        float most = 0;
-        CGTP_UNROLL
-        for (int s = 0; s < sets; s++) {
-            const int whole = nodes ? (int)((receivers + nodes - 1) / (nodes ? nodes : 1)) - p.warps[s] : 0;
-            const int tiles = nodes ? whole : p.rounds[s] * p.tiles[s]; /* besides those of its warps */
-            const int left = tiles - (int)cgtp_tickets(counters + p.queue[s]);
-            const bool started = (int)cgtp_tickets(counters + s) >= p.first[s + 1] - p.first[s];
-            const float work = left * p.work[s] * (nodes ? 1 : (float)p.short_length[s]);
-            if (started && work > most) {
-                most = work;
-                best = s;
-            }
-        }
-    }
-    return (int)cgtp_of_first_thread(best);
 }
 
 /* ---- on the host ---- */
@@ -148,81 +97,20 @@ static inline int64_t cgtp_partial_rows(int sets, int per_multiprocessor, int wa
            (waves > per_multiprocessor ? waves : per_multiprocessor) * warps;
 }
 
-/* Neighbouring multiprocessors that share a cache for instructions. */
-enum { CGTP_NEIGHBOURS = 2 };
-
-/* Shares `units` among n path sets in proportion to their work, at least least[s] each; returns the most work
- * per unit. Gives more than there are where the least together are more. */
-static inline double cgtp_share(int units, int n, const double *work, const int *least, int *count)
-{
-    double total = 0, most = 0;
-    int given = 0;
-    for (int s = 0; s < n; s++)
-        total += work[s];
-    for (int s = 0; s < n; s++) {
-        count[s] = (int)(units * (work[s] / total));
-        count[s] = count[s] < least[s] ? least[s] : count[s];
-        given += count[s];
-    }
-    for (; given < units; given++) { /* to the set with most work per unit */
-        int best = 0;
-        for (int s = 1; s < n; s++)
-            if (work[s] / count[s] > work[best] / count[best])
-                best = s;
-        count[best]++;
-    }
-    for (; given > units; given--) { /* from the one with least, while it can give */
-        int best = -1;
-        for (int s = 0; s < n; s++)
-            if (count[s] > least[s] && (best < 0 || work[s] / count[s] < work[best] / count[best]))
-                best = s;
-        if (best < 0)
-            break;
-        count[best]--;
-    }
-    for (int s = 0; s < n; s++)
-        most = work[s] / count[s] > most ? work[s] / count[s] : most;
-    return most;
-}
-
-/* The same of slots: whole units go to loops, and what a loop has is shared among its path sets. */
+/* Divides slots among path sets (cgtp_sets.h): their blocks, each at least least[s]; returns how many a multiprocessor has. */
 template <int sets>
-static inline double cgtp_share_loops(int slots, int unit, const cgtp_set_cost *cost, const double *work,
-                                      const int *least, int *blocks)
-{
-    double of_loop[sets] = {}, most = 0;
-    int least_of_loop[sets] = {}, first[sets + 1] = {}, units[sets] = {}, loops = 0;
-    for (int s = 0; s < sets; s++) {
-        if (s == 0 || !cost[s].follows)
-            first[loops++] = s;
-        of_loop[loops - 1] += work[s];
-        least_of_loop[loops - 1] += least[s];
-    }
-    first[loops] = sets;
-    for (int i = 0; i < loops; i++)
-        least_of_loop[i] = (least_of_loop[i] + unit - 1) / unit;
-    cgtp_share(slots / unit, loops, of_loop, least_of_loop, units);
-    for (int i = 0; i < loops; i++) {
-        const int s = first[i];
-        const double of_one = cgtp_share(units[i] * unit, first[i + 1] - s, work + s, least + s, blocks + s);
-        most = of_one > most ? of_one : most;
-    }
-    return most;
-}
+static inline int cgtp_share_blocks(int multiprocessors, int per_multiprocessor, const cgtp_set_cost *cost,
+                                    const double *work, const int *least, int *blocks);
 
-/* Divides the blocks that fill the device among path sets in proportion to what their edges cost, and their
- * parts of receivers; each gets at least what its channel blocks need, and no more long tiles than there are
- * edges. Whole pairs of multiprocessors, or single ones, where there are enough, to the sets of one loop: the
- * code of two loops slows both down. */
+/* Divides the blocks that fill the device among path sets; each gets at least what its channel blocks need, in more waves
+ * where the device is too small, and no more long tiles than there are edges. */
 template <int sets>
 static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int per_multiprocessor, int warps,
                                                        int64_t items, int64_t receivers,
                                                        const cgtp_set_cost *cost)
 {
     cgtp_partition<sets> d = {};
-    const int unit[3] = {CGTP_NEIGHBOURS * per_multiprocessor, per_multiprocessor, 1};
-    const int slots = multiprocessors * per_multiprocessor;
-    double all[sets], best = 0;
+    double all[sets];
     int blocks[sets] = {}, least[sets];
     for (int s = 0; s < sets; s++) {
         all[s] = (cost[s].edge + (double)CGTP_RECEIVER_WORK * (double)receivers / (double)items) *
@@ -230,33 +118,13 @@ static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int 
         least[s] = (cost[s].channel_blocks + warps - 1) / warps;
     }
     d.multiprocessors = multiprocessors;
-    for (int u = 0; u < 3; u++) {
-        int count[sets] = {}, given = 0;
-        if (slots % unit[u] != 0)
-            continue;
-        double most = cgtp_share_loops<sets>(slots, unit[u], cost, all, least, count);
-        for (int s = 0; s < sets; s++)
-            given += count[s];
-        if (given > slots) {
-            if (unit[u] > 1)
-                continue;
-            /* too small for one block per set: more waves, all of whose blocks get a slot */
-            given = (given + multiprocessors - 1) / multiprocessors * multiprocessors;
-            most = cgtp_share_loops<sets>(given, 1, cost, all, least, count);
-        }
-        int torn = 0, before = 0; /* boundaries of loops within a pair */
-        for (int s = 0; s + 1 < sets; s++) {
-            before += count[s];
-            torn += !cost[s + 1].follows && before % unit[0] != 0;
-        }
-        /* what pairs with the code of two loops cost: 23 % where there are four, of six sets, 2 % with two */
-        most *= u == 2 ? 1.2 : 1 + 0.004 * torn * torn;
-        if (best > 0 && most >= best)
-            continue;
-        best = most;
-        d.per_multiprocessor = given / multiprocessors;
-        for (int s = 0; s < sets; s++)
-            blocks[s] = count[s];
+    if constexpr (sets == 1) {
+        const int needed = (least[0] + multiprocessors - 1) / multiprocessors;
+        d.per_multiprocessor = per_multiprocessor > needed ? per_multiprocessor : needed;
+        blocks[0] = multiprocessors * d.per_multiprocessor;
+    } else {
+        d.per_multiprocessor =
+            cgtp_share_blocks<sets>(multiprocessors, per_multiprocessor, cost, all, least, blocks);
     }
     for (int s = 0; s < sets; s++) {
         d.first[s + 1] = d.first[s] + blocks[s];
@@ -300,7 +168,8 @@ static inline int64_t cgtp_team_blocks(const cgtp_partition<1> &d, int warps, in
     return (receivers + teams - 1) / teams;
 }
 
-/* Blocks of a launch so divided: every slot is taken. */template <int sets> static inline int64_t cgtp_partition_blocks(const cgtp_partition<sets> &d)
+/* Blocks of a launch so divided: every slot is taken. */
+template <int sets> static inline int64_t cgtp_partition_blocks(const cgtp_partition<sets> &d)
 {
     return (int64_t)d.multiprocessors * d.per_multiprocessor;
 }

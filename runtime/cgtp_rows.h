@@ -6,6 +6,7 @@
 #define CGTP_ROWS_H
 
 #include "cgtp_convolution.h"
+#include "cgtp_item.h"
 
 namespace
 {
@@ -276,6 +277,16 @@ CGTP_DEVICE cgtp_run cgtp_run_of(const Graph &graph, int64_t node, int64_t numbe
     const int64_t position = number * chunk + place;
     return {node, place == 0 || position == of.first, place + 1 == chunk || position + 1 == of.end,
             cgtp_partial_of(of, number, chunk)};
+}
+
+/* As cgtp_gather_rows, for the edges of a receiver, whose rows follow each other. */
+template <int together, typename Chunk, typename Graph>
+CGTP_DEVICE void cgtp_gather_received_rows(const Chunk &sum, const real *rows, int64_t length, const Graph &graph,
+                                           int64_t receiver)
+{
+    const int64_t end = graph.receiver_row[receiver + 1];
+    _Pragma("unroll together") for (int64_t e = graph.receiver_row[receiver]; e < end; e++)
+        sum.add(rows + e * length);
 }
 
 /* The sum of n elements of the partial rows of a node, in order; false: it has one run, whose row is there. */

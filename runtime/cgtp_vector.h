@@ -9,7 +9,7 @@
 #define CGTP_VECTOR_H
 
 /* Of cgtp_cuda.h and the headers that stand on it: generated files say which version they are made for. */
-#define CGTP_DEVICE_ABI 24
+#define CGTP_DEVICE_ABI 25
 
 namespace
 {
@@ -61,27 +61,13 @@ CGTP_DEVICE int cgtp_pinned_lane(void)
     return (int)((unsigned)cgtp_shuffle(lane, lane) % CGTP_LANES);
 }
 
-/* ---- a number in memory: those of 16 bits are rounded ---- */
+/* ---- a number in memory: those of 16 bits are rounded (cgtp_narrow.h) ---- */
 
 CGTP_DEVICE void cgtp_leave(real *global, real value)
 {
     *global = value;
 }
-template <typename T> CGTP_DEVICE void cgtp_leave(T *global, real value)
-{
-    cgtp_round(global, value);
-}
-
 /* ---- sums over lanes ---- */
-
-/* Sum over the lanes, in every lane, in a fixed order. */
-CGTP_DEVICE real cgtp_sum_lanes(real value)
-{
-    CGTP_UNROLL
-    for (int mask = CGTP_LANES / 2; mask; mask /= 2)
-        value += cgtp_shuffle_xor(value, mask);
-    return value;
-}
 
 /* Sums of n (1, 2, 4, 8, 16 or 32) values over groups of neighbouring lanes, or all: afterwards value[0] of a group's
  * lane i < n is the sum of value[cgtp_sums_index<n>()]. The order of additions is fixed. */
@@ -176,23 +162,7 @@ template <int n> CGTP_DEVICE void cgtp_load(real *r, const real *p)
     }
 }
 
-/* n numbers of 16 bits, two or four at a time; the address is a multiple of n of them or of 8 bytes. */
-template <int n, typename T> CGTP_DEVICE void cgtp_load(real *r, const T *p)
-{
-    CGTP_UNROLL
-    for (int i = 0; i + 4 <= n && n % 4 == 0; i += 4) {
-        const cgtp_pair<unsigned> pairs = cgtp_read_pair((const unsigned *)(p + i));
-        cgtp_widen_pair(T(), r + i, pairs.low), cgtp_widen_pair(T(), r + i + 2, pairs.high);
-    }
-    CGTP_UNROLL
-    for (int i = 0; i + 2 <= n && n % 4 == 2; i += 2)
-        cgtp_widen_pair(T(), r + i, *(const unsigned *)(p + i));
-    CGTP_UNROLL
-    for (int i = 0; i < n && n % 2; i++)
-        r[i] = cgtp_widen(p[i]);
-}
-
-/* The same for an address that is a multiple of 16 bytes, whatever n is. */
+/* From an address that is a multiple of 16 bytes, whatever n is. */
 template <int n> CGTP_DEVICE void cgtp_load_row(real *r, const real *p)
 {
     constexpr int wide = 16 / (int)sizeof(real), whole = n / wide * wide;
@@ -225,57 +195,6 @@ template <int n> CGTP_DEVICE void cgtp_store(real *p, const real *r)
         for (int i = 0; i < n; i++)
             p[i] = r[i];
     }
-}
-
-/* The same back, rounded. */
-template <int n, typename T> CGTP_DEVICE void cgtp_store(T *p, const real *r)
-{
-    CGTP_UNROLL
-    for (int i = 0; i + 4 <= n && n % 4 == 0; i += 4)
-        cgtp_write_pair((unsigned *)(p + i), cgtp_pair<unsigned>{cgtp_round_pair(T(), r[i], r[i + 1]),
-                                                                 cgtp_round_pair(T(), r[i + 2], r[i + 3])});
-    CGTP_UNROLL
-    for (int i = 0; i + 2 <= n && n % 4 == 2; i += 2)
-        *(unsigned *)(p + i) = cgtp_round_pair(T(), r[i], r[i + 1]);
-    CGTP_UNROLL
-    for (int i = 0; i < n && n % 2; i++)
-        cgtp_round(p + i, r[i]);
-}
-
-/* ---- numbers on their way between rows in memory and shared memory: those of 16 bits are widened and rounded there ---- */
-
-/* 16 bytes of reals, and one: copies that are started, or of 16 bits done. */
-CGTP_DEVICE void cgtp_bring16(real *shared, const real *global, cgtp_policy policy)
-{
-    cgtp_copy16(shared, global, policy);
-}
-template <typename T> CGTP_DEVICE void cgtp_bring16(real *shared, const T *global, cgtp_policy)
-{
-    real r[CGTP_WIDE];
-    cgtp_read_given<CGTP_WIDE>(r, global);
-    cgtp_store<CGTP_WIDE>(shared, r);
-}
-CGTP_DEVICE void cgtp_bring(real *shared, const real *global)
-{
-    cgtp_copy_element(shared, global);
-}
-template <typename T> CGTP_DEVICE void cgtp_bring(real *shared, const T *global)
-{
-    real r[1];
-    cgtp_read_given<1>(r, global);
-    *shared = r[0];
-}
-
-/* The same back. */
-CGTP_DEVICE void cgtp_leave16(real *global, const real *shared)
-{
-    cgtp_put16(global, shared);
-}
-template <typename T> CGTP_DEVICE void cgtp_leave16(T *global, const real *shared)
-{
-    real r[CGTP_WIDE];
-    cgtp_load<CGTP_WIDE>(r, shared);
-    cgtp_store_stream<CGTP_WIDE>(global, r);
 }
 
 /* v neighbouring channels of d components, which are `step` elements apart: r[u * d + i] from / to

@@ -7,8 +7,8 @@
 #
 # cgtpgen_add_product(TARGET SPEC file.. [BACKEND cuda|c] [ARCH sm_90] [NAME pattern] [OPTIONS option..])
 #
-# TARGET is a static library of all products of the specs, with their headers and the runtime (cgtp.c and, for
-# cuda, cgtp_graph.cu, whose CUDA language the project enables). NAME and OPTIONS are the generator's --name and
+# TARGET is a static library of all products of the specs, with their headers and the runtime (on the host and,
+# for cuda, cgtp_graph.cu, whose CUDA language the project enables). NAME and OPTIONS are the generator's --name and
 # further options. Its objects are compiled with -O3, after the project's flags and whatever its build type, those of C
 # with OpenMP too where the compiler has it and CGTPGEN_OPENMP is not OFF. What replaces -O3 is a property of TARGET, or for
 # all and the runtime a variable: set_target_properties(layers PROPERTIES CGTPGEN_CFLAGS "-O3;-march=native"), or
@@ -65,12 +65,13 @@ function(_cgtpgen_threads target)
 endfunction()
 
 # A library of one source of the runtime, once in a project.
-function(_cgtpgen_runtime target source)
+function(_cgtpgen_runtime target)
     if(NOT TARGET ${target})
-        add_library(${target} STATIC EXCLUDE_FROM_ALL "${CGTPGEN_RUNTIME}/${source}")
+        list(TRANSFORM ARGN PREPEND "${CGTPGEN_RUNTIME}/")
+        add_library(${target} STATIC EXCLUDE_FROM_ALL ${ARGN})
         target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${CGTPGEN_RUNTIME}>" $<INSTALL_INTERFACE:include>)
         set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF PUBLIC_HEADER
-            "${CGTPGEN_RUNTIME}/cgtp.h;${CGTPGEN_RUNTIME}/cgtp_fault.h;${CGTPGEN_RUNTIME}/cgtp_device.h")
+            "${CGTPGEN_RUNTIME}/cgtp.h;${CGTPGEN_RUNTIME}/cgtp_check.h;${CGTPGEN_RUNTIME}/cgtp_call.h;${CGTPGEN_RUNTIME}/cgtp_ranks.h;${CGTPGEN_RUNTIME}/cgtp_device.h")
         _cgtpgen_optimize(${target})
     endif()
 endfunction()
@@ -153,7 +154,7 @@ endforeach()
     target_include_directories(${target} PUBLIC "$<BUILD_INTERFACE:${folder}>" $<INSTALL_INTERFACE:include>)
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF PUBLIC_HEADER "${headers}")
     _cgtpgen_optimize(${target})
-    _cgtpgen_runtime(cgtpgen-runtime cgtp.c)
+    _cgtpgen_runtime(cgtpgen-runtime cgtp.c cgtp_check.c cgtp_ranks.c)
     target_link_libraries(${target} PUBLIC cgtpgen-runtime)
     if(arg_BACKEND STREQUAL cuda)
         string(REGEX REPLACE "^sm_" "" number "${arg_ARCH}")

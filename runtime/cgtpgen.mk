@@ -11,7 +11,7 @@
 #     clean: cgtpgen-clean
 #     	rm -f program program.o
 #
-# CGTPGEN_OBJECTS  all objects: products, cgtp.c and, on GPUs, cgtp_graph.cu
+# CGTPGEN_OBJECTS  all objects: products, cgtp.c, cgtp_check.c, cgtp_ranks.c and, on GPUs, cgtp_graph.cu
 # CGTPGEN_LIBRARY  the same as an archive, from which a program takes what it uses
 # CGTPGEN_LINK     links them: $(NVCC), which knows CUDA's libraries, or $(CC) with OpenMP's
 # CGTPGEN_HEADERS  the generated headers
@@ -94,7 +94,7 @@ endif
 include $(if $(CGTPGEN_ACTIVE),$(CGTPGEN_LIST),$(wildcard $(CGTPGEN_LIST)))
 CGTPGEN_HEADERS := $(filter %.h,$(CGTPGEN_FILES))
 CGTPGEN_OBJECTS := $(addsuffix .o,$(filter %.c %.cu,$(CGTPGEN_FILES)) \
-    $(addprefix $(CGTPGEN_DIR)/,cgtp.c $(if $(CGTPGEN_CUDA),cgtp_graph.cu)))
+    $(addprefix $(CGTPGEN_DIR)/,cgtp.c cgtp_check.c cgtp_ranks.c $(if $(CGTPGEN_CUDA),cgtp_graph.cu)))
 CGTPGEN_CLEAN := $(CGTPGEN_FILES) $(CGTPGEN_OBJECTS) $(CGTPGEN_OBJECTS:.o=.d) $(CGTPGEN_LIBRARY) $(CGTPGEN_LIST) \
     $(patsubst %,$(CGTPGEN_DIR)/cgtpgen-%.command,generate archive cc nvcc)
 

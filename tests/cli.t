@@ -101,7 +101,7 @@ def test_usage(folder):
             ("unknown architecture '90'; there are sm_80, sm_86, sm_89, sm_90, sm_100, sm_120 and c\n", '--arch=90', a),
             ("did you mean sm_90? There are sm_80, ", '--arch=sm_91', a),
             ("unknown backend 'hip'; there are cuda and c\n", '--backend=hip', a),
-            ("--emit: unknown word 'foo'; there are header, hpp, source, unity, plan, selftest, torch, jax, tune, runtime, device and report\n", '--emit=foo', a),
+            ("--emit: unknown word 'foo'; there are header, hpp, source, unity, plan, selftest, torch, jax, tune, runtime, check, ranks, device and report\n", '--emit=foo', a),
             ("--print: unknown word 'foo'; there are paths, nnz, weights, plan, cost and json\n", '--print=foo', a),
             ("-d: unknown letter 'x'; there are spflecm", '-dx', a),
             ('-o needs a value', a, '-o'),

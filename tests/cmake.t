@@ -124,7 +124,7 @@ def test_export(root):
         return
     result = run('cmake', '--install', 'out', '--prefix', f'{root}/shipped', folder=folder)
     headers = sorted(os.listdir(f'{root}/shipped/include')) if result.returncode == 0 else result.stdout
-    equal(headers, ['cgtp.h', 'cgtp_device.h', 'cgtp_fault.h', 'energy.h', 'layer.h'], 'is exported, with headers')
+    equal(headers, ['cgtp.h', 'cgtp_call.h', 'cgtp_check.h', 'cgtp_device.h', 'cgtp_ranks.h', 'energy.h', 'layer.h'], 'is exported, with headers')
     os.rename(folder, f'{folder} is gone')  # nothing points at where it was built
     os.rename(f'{root}/usr', f'{root}/gone')
     folder = project(f'{root}/user', {'CMakeLists.txt': USER, 'program.c': USER_C})

@@ -92,6 +92,9 @@ int main(void)
 '''
 
 
+RUNTIME = ['runtime/cgtp.c', 'runtime/cgtp_check.c', 'runtime/cgtp_ranks.c']
+
+
 def run(*command):
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
@@ -103,16 +106,16 @@ def sources(folder, name=''):
 def test_shared(folder):
     """-fvisibility=hidden hides all but what callers need; CGTP_API decides."""
     library = f'{folder}/library.so'
-    build = [CC, '-O1', '-fPIC', '-shared', '-fvisibility=hidden', '-Iruntime', '-o', library, 'runtime/cgtp.c',
+    build = [CC, '-O1', '-fPIC', '-shared', '-fvisibility=hidden', '-Iruntime', '-o', library, *RUNTIME,
              *sources(folder, 'batch')]
     result = run(*build)
     ok(result.returncode == 0, 'a shared library', result.stdout)
     exported = set(re.findall(r' [TRDB] (\w+)', run('nm', '-D', '--defined-only', library).stdout))
-    headers = open('runtime/cgtp.h').read() + open('runtime/cgtp_fault.h').read()
+    headers = ''.join(open(f'runtime/{name}').read() for name in ('cgtp.h', 'cgtp_check.h', 'cgtp_fault.h', 'cgtp_ranks.h'))
     declared = set(re.findall(r'^CGTP_API [^(]*\b(cgtp_\w+)\(', headers, flags=re.M))
     equal(exported, {'batch_forward', 'batch_forward_workspace', 'batch_backward', 'batch_backward_workspace',
                      'batch_product'} | declared,
-          'it exports the functions and the descriptor, and those of cgtp.h and cgtp_fault.h')
+          'it exports the functions and the descriptor, and those of the runtime\'s headers')
     loaded = ctypes.CDLL(library)
     loaded.batch_forward.argtypes = [ctypes.c_int64] + [ctypes.c_void_p] * 5 + [ctypes.c_size_t, ctypes.c_void_p]
     equal(loaded.batch_forward(-1, None, None, None, None, None, 0, None), BATCH_BAD_SIZE, 'loaded and called')
@@ -134,7 +137,7 @@ def test_cpp(folder):
         if not shutil.which(compiler):
             skip(name, f'no {compiler}')
             continue
-        result = run(compiler, *options, '-Wall', '-Werror', '-fsyntax-only', '-Iruntime', '-x', 'c++', 'runtime/cgtp.c',
+        result = run(compiler, *options, '-Wall', '-Werror', '-fsyntax-only', '-Iruntime', '-x', 'c++', *RUNTIME,
                      *sources('generated'), *sources(folder), *sources(f'{folder}/strided'), *sources(f'{folder}/rows'))
         ok(result.returncode == 0, f'{name}: C products are C++', result.stdout[:4000])
     for compiler in 'g++', 'clang++':
@@ -174,7 +177,7 @@ def test_unity(folder):
     ok(made.returncode == 0, '--emit=unity', made.stdout)
     unit = f'{out}/all.c'
     with open(unit, 'w') as file:
-        file.write(''.join(f'#include "{name}.unity.c"\n' for name in names) + '#include "cgtp.c"\nint layout, real, launch;\n')
+        file.write(''.join(f'#include "{name}.unity.c"\n' for name in names) + ''.join(f'#include "{os.path.basename(path)}"\n' for path in RUNTIME) + 'int layout, real, launch;\n')
     for compiler, *options in ('gcc', '-std=c11', '-Wextra'), ('gcc', '-fopenmp'), ('clang', '-Wextra'), \
             ('g++', '-x', 'c++'), ('clang++', '-x', 'c++'):
         if not shutil.which(compiler):

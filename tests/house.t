@@ -23,6 +23,7 @@ FORMATTER = '14'  # the version of clang-format; others lay some things out diff
 # What breaks a rule today, and by how much. Numbers may only fall and rows only go: a row that is no longer
 # true is a failure too.
 KNOWN_FILES = {}
+RUNTIME_MOST = 11000  # lines of C and CUDA in runtime/
 KNOWN_FUNCTIONS = {}
 KNOWN_CIRCLES = []
 FOR_TESTS = {'diag_text'}
@@ -120,6 +121,8 @@ def functions(lines):
             begin = number
             while begin > 0 and re.match(r'\w| [^*]', lines[begin - 1]):
                 begin -= 1
+            if lines[begin].startswith('namespace'):
+                begin = None
         elif line.startswith('}') and begin is not None:
             names = re.findall(r'\b(?!__|[A-Z_]+\b)(\w+)\(', ' '.join(lines[begin:number]))
             yield names[0] if names else lines[begin], number - begin + 1
@@ -208,6 +211,7 @@ sources = sorted(glob.glob('cgtpgen/**/*.[ch]', recursive=True))
 runtime = sorted(name for name in glob.glob('runtime/*') if name.endswith(('.c', '.h', '.cu')))
 check_includes(sources)
 check_calls()
+ok(sum(len(lines_of(path)) for path in runtime) <= RUNTIME_MOST, f'the runtime has at most {RUNTIME_MOST} lines')
 check_evaluations(sources)
 check_lengths({path: len(lines_of(path)) for path in sources + runtime}, FILE_MOST, KNOWN_FILES, 'file')
 check_lengths({f'{path}: {name}': length for path in sources + runtime for name, length in

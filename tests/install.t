@@ -55,6 +55,7 @@ int main(void)
 '''
 NVCC = os.environ.get('NVCC') or shutil.which('nvcc') or '/usr/local/cuda/bin/nvcc'
 NULL = 'an array with elements, or the graph, is a null pointer'
+OF_RUNTIME = ['cgtp.c.o', 'cgtp_check.c.o', 'cgtp_ranks.c.o']
 
 
 def build(folder, *variables):
@@ -110,8 +111,8 @@ def test_links(doc):
 
 def test_c(folder):
     project(folder, IN_C)
-    everything = ['cgtp.c.o', 'cgtpgen-out', 'layer.c.o', 'layer_forward.c.o', 'program', 'program.o']
-    of_spec = [name for name in everything if name != 'cgtp.c.o']
+    everything = [*OF_RUNTIME, 'cgtpgen-out', 'layer.c.o', 'layer_forward.c.o', 'program', 'program.o']
+    of_spec = [name for name in everything if name not in OF_RUNTIME]
     equal(build(folder), everything, 'from nothing: all')
     equal(run(f'{folder}/program').stdout, f'layer, c: {NEGATIVE}\n', 'the program runs')
     equal(build(folder), [], 'again: nothing')
@@ -173,7 +174,7 @@ def test_changes(folder, root):
     os.utime(generator, (1, 1))
     write(header, before.replace(f'CGTP_ABI {abi}', f'CGTP_ABI {abi + 1}'))
     os.utime(header, (1, 1))
-    equal(build(folder), ['cgtp.c.o', 'cgtpgen-out', 'layer.c.o', 'layer_forward.c.o', 'program', 'program.o'],
+    equal(build(folder), [*OF_RUNTIME, 'cgtpgen-out', 'layer.c.o', 'layer_forward.c.o', 'program', 'program.o'],
           'another generator and runtime, of another ABI: all')
     equal(build(folder), [], 'and then nothing')
     os.rename(f'{generator}.real', generator)
@@ -251,7 +252,7 @@ def test_interpreters():
 def check_status(folder):
     """Where kernels cannot start, the status says why: no GPU or driver, or no code for that GPU."""
     write(f'{folder}/status.c', STATUS_PROGRAM)
-    objects = [f'cgtpgen-out/{name}.o' for name in ('layer.c', 'layer_forward.cu', 'cgtp.c', 'cgtp_graph.cu')]
+    objects = [f'cgtpgen-out/{name}.o' for name in ('layer.c', 'layer_forward.cu', 'cgtp.c', 'cgtp_check.c', 'cgtp_graph.cu')]
     runtime = run('pkg-config', '--variable=datadir', 'cgtpgen').stdout.strip()
     result = run(NVCC, '-o', 'status', f'-I{runtime}', '-Icgtpgen-out', 'status.c', *objects, folder=folder)
     ok(result.returncode == 0, 'a program that calls kernels', result.stdout[:4000])
@@ -270,7 +271,7 @@ def test_cuda(folder):
     gpu = run('nvidia-smi', '--query-gpu=compute_cap', '--format=csv,noheader').stdout if shutil.which('nvidia-smi') else ''
     nvcc = [f'NVCC={NVCC}', *(['CGTPGEN_ARCH=sm_80'] if gpu.startswith('9') else [])]
     own, other = ('sm_80', 'sm_90') if gpu.startswith('9') else ('sm_90', 'sm_80')
-    everything = ['cgtp.c.o', 'cgtp_graph.cu.o', 'cgtpgen-out', 'layer.c.o', 'layer_forward.cu.o', 'program',
+    everything = ['cgtp.c.o', 'cgtp_check.c.o', 'cgtp_graph.cu.o', 'cgtp_ranks.c.o', 'cgtpgen-out', 'layer.c.o', 'layer_forward.cu.o', 'program',
                   'program.o']
     equal(build(folder, *nvcc), everything, 'CUDA, from nothing: all')
     equal(run(f'{folder}/program').stdout, f'layer, cuda: {NEGATIVE}\n{NULL}\n', 'CUDA: the program runs')
@@ -278,7 +279,7 @@ def test_cuda(folder):
     equal(build(folder, *nvcc), [], 'CUDA, again: nothing')
     later()
     write(f'{folder}/layer.yaml', SPEC.replace('2x0e + 1x1o, y', '3x0e + 1x1o, y'))
-    equal(build(folder, *nvcc), [name for name in everything if name not in ('cgtp.c.o', 'cgtp_graph.cu.o')],
+    equal(build(folder, *nvcc), [name for name in everything if name not in (*OF_RUNTIME, 'cgtp_graph.cu.o')],
           'CUDA, another spec: its files')
     planned = run('make', '-n', *nvcc, f'CGTPGEN_ARCH={other}', folder=folder).stdout
     equal([len(re.findall(pattern, planned, re.M)) for pattern in

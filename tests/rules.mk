@@ -10,7 +10,7 @@ $(BUILD)/obj/tests/%.o: tests/%.c $(BUILD)/flags
 $(BUILD)/tests/unit_reference: $(REFERENCE)
 
 # Objects that the scripts link with generated products (tests/products.mk).
-TEST_NEEDS += $(REFERENCE) $(CHECKS:%=$(BUILD)/obj/tests/%.o) $(BUILD)/obj/runtime/cgtp.o
+TEST_NEEDS += $(REFERENCE) $(CHECKS:%=$(BUILD)/obj/tests/%.o) $(RUNTIME_OBJECTS)
 
 -include $(wildcard $(BUILD)/obj/tests/*.d)
 

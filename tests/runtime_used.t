@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every operation of the device headers is used by some emitted file: nothing is kept for kernels that are gone."""
+"""Every operation of the device headers is used by some emitted file: nothing is kept for kernels that are gone. And each
+file includes what it uses: headers that only some kernels need are chosen by the words of the file."""
 import glob
 import os
 import re
@@ -16,7 +17,8 @@ HEADERS = ['runtime/' + name for name in ('cgtp_cuda.h', 'cgtp_vector.h', 'cgtp_
                                           'cgtp_segments.h', 'cgtp_convolution.h', 'cgtp_epilogue.h', 'cgtp_table.h', 'cgtp_batch.h',
                                           'cgtp_item.h', 'cgtp_rows.h', 'cgtp_staged.h', 'cgtp_tiled.h', 'cgtp_gemm.h',
                                           'cgtp_weights.h', 'cgtp_nodal.h', 'cgtp_lanes.h', 'cgtp_paired.h',
-                                          'cgtp_general.h', 'cgtp_launch.h', 'cgtp_order.h', 'cgtp_convert.h')]
+                                          'cgtp_general.h', 'cgtp_launch.h', 'cgtp_order.h', 'cgtp_convert.h', 'cgtp_cuda_narrow.h',
+                                          'cgtp_narrow.h', 'cgtp_mma.h', 'cgtp_carry.h', 'cgtp_sets.h', 'cgtp_uneven.h')]
 NAME = r'\b(?:cgtp|CGTP)_\w+'
 
 
@@ -44,6 +46,19 @@ def definitions(text):
             names.add(called[0])
         if names:
             yield names, set(re.findall(NAME, piece)) - names
+
+
+def included(text, seen=None):
+    """The code of all headers of the runtime that a text includes, and of those that they include."""
+    seen = set() if seen is None else seen
+    code = ''
+    for name in re.findall(r'^#include "(cgtp\w*\.h)"', text, re.M):
+        if name not in seen:
+            seen.add(name)
+            with open(f'runtime/{name}') as file:
+                more = re.sub(r'/\*.*?\*/', ' ', file.read(), flags=re.S)
+            code += more + included(more, seen)
+    return code
 
 
 pieces = []
@@ -78,10 +93,15 @@ with tempfile.TemporaryDirectory() as folder:
     made = subprocess.run([GENERATOR, '--backend=cuda', '-o', folder, *changed, *specs],
                           capture_output=True, text=True)
     ok(made.returncode == 0, 'the specs are generated', made.stderr)
-    used = set()
+    used, missing = set(), {}
     for path in glob.glob(f'{folder}/*.cu'):
         with open(path) as file:
-            used |= set(re.findall(NAME, file.read()))
+            text = file.read()
+        names = set(re.findall(NAME, re.sub('^#include .*', '', text, flags=re.M)))
+        used |= names
+        missing[path] = names - set(re.findall(NAME, included(text)))
+    missing = sorted(f'{os.path.basename(path)}: {" ".join(names)}' for path, names in missing.items() if names)
+    ok(used and not missing, 'headers that a file includes have what it uses', *missing[:20])
 grows = True
 while grows:
     before = len(used)

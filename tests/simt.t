@@ -12,9 +12,11 @@ names() {
         -e 's/.*CGTP_DEVICE[^(]* \**\(cgtp_[a-z0-9_]*\)(.*/\1/p' \
         -e 's/^static inline[^(]* \(cgtp_[a-z0-9_]*\)(.*/\1/p' "$1" | sort -u
 }
-missing=$(for name in $(names runtime/cgtp_cuda.h); do
-    [ "$name" = cgtp_status_of ] && continue # of CUDA's errors, which launches on the CPU do not meet
-    grep -qw "$name" tests/simt/cgtp_cuda.h || echo "$name"
+missing=$(for header in cgtp_cuda.h cgtp_cuda_narrow.h cgtp_mma.h; do
+    for name in $(names runtime/$header); do
+        [ "$name" = cgtp_status_of ] && continue # of CUDA's errors, which launches on the CPU do not meet
+        grep -qw "$name" tests/simt/$header || echo "$name"
+    done
 done)
 
 report() { # status name
@@ -22,7 +24,7 @@ report() { # status name
     [ "$1" -eq 0 ] && echo "ok $n - $2" || echo "not ok $n - $2"
 }
 [ "$(names runtime/cgtp_cuda.h | wc -l)" -ge 40 ] && [ -z "$missing" ]
-report $? "every operation of runtime/cgtp_cuda.h"
+report $? "every operation of runtime/cgtp_cuda.h, cgtp_cuda_narrow.h and cgtp_mma.h"
 [ -z "$missing" ] || echo "# missing:" $missing
 for compiler in g++ clang++ ucontext; do
     program=$BUILD/simt/selftest-$compiler

@@ -4,7 +4,7 @@ BUILD=${BUILD:-build}
 export BUILD
 mkdir -p "$BUILD/simt"
 program=$BUILD/simt/graph
-if ! tests/simt/build.sh "$program" tests/simt/graph.cu runtime/cgtp.c > "$program.log" 2>&1; then
+if ! tests/simt/build.sh "$program" tests/simt/graph.cu runtime/cgtp.c runtime/cgtp_check.c runtime/cgtp_ranks.c > "$program.log" 2>&1; then
     sed 's/^/# /' "$program.log"
     echo 'not ok 1 - graph.cu was not built'
     exit 1

@@ -5,7 +5,7 @@ BUILD=${BUILD:-build}
 export BUILD
 mkdir -p "$BUILD/simt"
 program=$BUILD/simt/guard
-if ! tests/simt/build.sh "$program" tests/simt/guard.cu runtime/cgtp.c > "$program.log" 2>&1; then
+if ! tests/simt/build.sh "$program" tests/simt/guard.cu runtime/cgtp.c runtime/cgtp_check.c > "$program.log" 2>&1; then
     sed 's/^/# /' "$program.log"
     echo 'not ok 1 - guard.cu was not built'
     exit 1

@@ -69,7 +69,7 @@ sliced_sources=$(generated "$sliced" $sliced_specs) || { echo 'not ok 1 - the pr
 products "$sliced" $sliced_names
 build "$BUILD/simt/order" tests/simt/order.cu runtime/cgtp.c
 build "$BUILD/simt/permuted" $sources "$folder/products.c" tests/simt/permuted.c tests/simt/memory_simt.c runtime/cgtp.c
-build "$BUILD/simt/sliced" $sliced_sources "$sliced/products.c" tests/simt/sliced.c tests/simt/memory_simt.c runtime/cgtp.c
+build "$BUILD/simt/sliced" $sliced_sources "$sliced/products.c" tests/simt/sliced.c tests/simt/memory_simt.c runtime/cgtp.c runtime/cgtp_ranks.c
 for program in order permuted sliced; do
     timeout 300 "$BUILD/simt/$program" > "$BUILD/simt/$program.tap"
     echo "# $program ended with $?"

@@ -80,7 +80,7 @@ def same(one, other):
 def test_common(folder):
     """The neighbour list, the harmonics, and what is said to wrong input."""
     carbon = run(CC, '-O1', '-c', '-o', f'{ROOT}/carbon.o', f'-I{RUNTIME}', 'tests/demo/carbon.c')
-    runtime = run(CC, '-O1', '-c', '-o', f'{ROOT}/cgtp.o', f'{RUNTIME}/cgtp.c')
+    runtime = run(CC, '-O1', '-r', '-nostdlib', '-o', f'{ROOT}/cgtp.o', f'{RUNTIME}/cgtp.c', f'{RUNTIME}/cgtp_check.c')
     ok(carbon.returncode == runtime.returncode == 0, 'common: the demo and the runtime', carbon.stdout, runtime.stdout)
     if not compiled('common: geometry.cpp', '-O1', *WARNINGS, f'-I{folder}/common', '-Itests/demo', f'-I{RUNTIME}', '-o',
                     f'{ROOT}/geometry', f'{ROOT}/carbon.o', f'{ROOT}/cgtp.o', f'{HERE}/geometry.cpp'):

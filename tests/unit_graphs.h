@@ -2,7 +2,7 @@
 #ifndef UNIT_GRAPHS_H
 #define UNIT_GRAPHS_H
 
-#include "cgtp.h"
+#include "cgtp_check.h"
 
 #include <stdarg.h>
 #include <setjmp.h>

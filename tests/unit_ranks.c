@@ -1,6 +1,7 @@
-/* unit_ranks.c - runtime/cgtp.c, what ranks need that have some nodes of a graph each: it is split into
+/* unit_ranks.c - runtime/cgtp_ranks.c, what ranks need that have some nodes of a graph each: it is split into
  * interior and other receivers, sliced into parts that have each edge once, in both widths of node index;
  * rows that go between ranks are gathered and added in their order. */
+#include "cgtp_ranks.h"
 #include "cgtp_types.h"
 #include "unit_graphs.h"
 

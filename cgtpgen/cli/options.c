@@ -16,8 +16,8 @@ const char options_help[] =
     "%_gpu\n"
     "  --backend=NAME    cuda (default) or c\n"
     "  --arch=NAME       the GPU to plan for, sm_80 to sm_120 (default sm_90); not with --backend=c\n"
-    "  --emit=LIST       of header, hpp, source, unity, plan, selftest, torch, jax, tune, runtime, device,\n"
-    "                    report (default: header,source)\n"
+    "  --emit=LIST       of header, hpp, source, unity, plan, selftest, torch, jax, tune, runtime, check,\n"
+    "                    ranks, device, report (default: header,source)\n"
     "  --measured=FILE   show in the report what ran: FILE has the rows of a gpu-bench\n"
     "  --prune           remove files that were generated for a kernel that the spec no longer has\n"
     "  --force           replace files that cgtpgen did not write, too; with --prune remove edited ones\n"
@@ -497,7 +497,9 @@ bool options_read(struct arena *a, int argc, char *const *argv, struct options *
         o->device = device_named(o->backend->device);
     if (!given[OPTION_EMIT])
         o->emit = emit_default();
-    const bool runtime = o->list_runtime || emit_has(o->emit, "device"); /* which are among these */
+    bool runtime = o->list_runtime;
+    for (int i = 0; i < emitter_count; i++) /* are among these */
+        runtime |= o->emit & 1u << i && emitter_table[i].runtime;
     for (int i = 0; i < emitter_count && runtime; i++)
         o->emit |= strcmp(emitter_table[i].word, "runtime") ? 0 : 1u << i;
     o->write = !o->print || o->output;

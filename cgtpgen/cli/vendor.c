@@ -33,7 +33,7 @@ void vendor_product(struct vendored *all, const struct options *o, const struct 
 
 int vendor_files(const struct vendored *all, const struct options *o, struct output_file **needed)
 {
-    return runtime_files(all->arena, all->file, all->n, emit_has(o->emit, "device"), needed);
+    return runtime_files(all->arena, all->file, all->n, o->emit, needed);
 }
 
 enum seal vendor_seal(struct arena *a, const char *path, const char *text, size_t size)

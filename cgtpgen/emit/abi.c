@@ -490,7 +490,8 @@ static const char *graph_words(const struct spec *s)
                  "are in range: cgtp_graph_find_fault does, or\n * cgtp_device_graph_check."
                : "\n * The graph's edges may be in any order; with its `order` they are sorted, and rows of "
                  "items are not. "
-                 "Kernels\n * do not look whether indices are in range: cgtp_graph_find_fault (cgtp.h) does, "
+                 "Kernels\n * do not look whether indices are in range: cgtp_graph_find_fault (cgtp_check.h) "
+                 "does, "
                  "or\n"
                  " * cgtp_device_graph_check (cgtp_device.h).";
 }

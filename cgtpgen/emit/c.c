@@ -143,8 +143,8 @@ static void emit_kernel(struct text *out, const struct schedules *all, const str
                        .mutation = all->mutation,
                        .graph = spec_is_graph(spec)};
     emit_banner(out, plan, arena_printf(a, "%s, portable C", form->name));
-    text_printf(out, "#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_c.h\"\n\n", spec->name,
-                source_real(plan));
+    text_printf(out, "#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_c.h\"\n%s\n", spec->name,
+                source_real(plan), emit_converts(&w) ? "#include \"cgtp_types.h\"\n" : "");
     emit_sums(&w);
     emit_launch_struct(&w);
     emit_schedules(&w, "static const");

@@ -189,7 +189,7 @@ static void emit_launcher(struct source *w)
 }
 
 /* Cost and plan of the kernel, as a comment. */
-static void emit_plan(struct source *w)
+static void emit_plan(struct text *out, const struct source *w)
 {
     struct text table = {.arena = w->arena};
     const struct kernel_plan *k = w->kernel->kernel;
@@ -203,31 +203,50 @@ static void emit_plan(struct source *w)
         &table,
         ";\nfloor: the longer of these bytes at the device's bandwidth and these flops at its peak\n");
     kernel_schedule_print(&table, w->kernel);
-    text_printf(w->out, "/* Cost, and the plan for %s:\n", w->kernel->schedule[0].target->device->name);
+    text_printf(out, "/* Cost, and the plan for %s:\n", w->kernel->schedule[0].target->device->name);
     for (const char *at = text_string(&table); *at;) {
         size_t n = strcspn(at, "\n"), indent = strspn(at, " ");
         const char *start = arena_printf(w->arena, " *   %*s", (int)indent, "");
-        text_wrap(w->out, start, arena_printf(w->arena, "%s    ", start), at + indent, n - indent, 105);
+        text_wrap(out, start, arena_printf(w->arena, "%s    ", start), at + indent, n - indent, 105);
         at += n + (at[n] == '\n');
     }
-    text_printf(w->out, " */\n");
+    text_printf(out, " */\n");
 }
 
-/* The runtime's headers that the kernel's schedules need. */
-static void emit_includes(struct source *w)
+/* Headers that only some kernels need: those in which these words are. */
+static const struct {
+    const char *header, *word[5];
+} optional[] = {
+    {"cgtp_narrow.h", {"cgtp_bfloat16", "cgtp_float16"}},
+    {"cgtp_carry.h", {"cgtp_carr", "cgtp_finish"}},
+    {"cgtp_sets.h", {"cgtp_block_slot"}},
+    {"cgtp_table.h", {"cgtp_table_"}},
+    {"cgtp_uneven.h",
+     {"cgtp_clear_stages", "cgtp_join_items", "cgtp_note", "cgtp_outgoing_s", "cgtp_reduce_items"}},
+};
+
+/* The runtime's headers that the kernel's schedules need, and its code. */
+static void emit_includes(struct source *w, struct text *out, const char *code)
 {
-    text_printf(w->out, "#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_cuda.h\"\n", w->spec->name,
+    text_printf(out, "#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_cuda.h\"\n", w->spec->name,
                 source_real(w->plan));
     for (int s = 0; s < w->kernel->schedules; s++) {
         const char *header = w->kernel->schedule[s].evaluation->header;
         if (source_once(w, header))
-            text_printf(w->out, "#include \"%s\"\n", header);
+            text_printf(out, "#include \"%s\"\n", header);
+    }
+    for (size_t i = 0; i < sizeof optional / sizeof *optional; i++) {
+        bool needed = false;
+        for (size_t k = 0; k < sizeof optional->word / sizeof *optional->word && optional[i].word[k]; k++)
+            needed |= strstr(code, optional[i].word[k]) != NULL;
+        if (needed)
+            text_printf(out, "#include \"%s\"\n", optional[i].header);
     }
     if (emit_converts(w))
-        text_puts(w->out, "#include \"cgtp_convert.h\"\n");
-    text_printf(w->out,
+        text_puts(out, "#include \"cgtp_convert.h\"\n");
+    text_printf(out,
                 "#include \"%s\"\n\n"
-                "static_assert(CGTP_DEVICE_ABI == 24 && CGTP_LANES == %d, \"made for other headers of the "
+                "static_assert(CGTP_DEVICE_ABI == 25 && CGTP_LANES == %d, \"made for other headers of the "
                 "runtime\");\n\nnamespace\n{\n\n",
                 orders(w) ? "cgtp_order.h" : "cgtp_launch.h", w->kernel->schedule[0].target->device->lanes);
 }
@@ -238,8 +257,9 @@ static void emit_kernel(struct text *out, const struct schedules *all, const str
     const struct plan *plan = all->plan;
     const struct spec *spec = plan->problem->spec;
     const struct kernel_form *form = kernel->kernel->form;
+    struct text code = {.arena = a};
     struct source w = {.arena = a,
-                       .out = out,
+                       .out = &code,
                        .plan = plan,
                        .problem = plan->problem,
                        .spec = spec,
@@ -249,15 +269,16 @@ static void emit_kernel(struct text *out, const struct schedules *all, const str
                        .graph = spec_is_graph(spec)};
     if (spec_orders(spec))
         kernel_reads_graph(kernel, &w.orders, &w.lists_senders);
-    emit_banner(out, plan, arena_printf(a, "%s, CUDA", form->name));
-    emit_plan(&w);
-    emit_includes(&w);
     emit_launch_struct(&w);
-    text_printf(out, "namespace code\n{\n\n");
+    text_printf(w.out, "namespace code\n{\n\n");
     emit_schedules(&w, "constexpr");
-    text_printf(out, "} // namespace code\n\n");
+    text_printf(w.out, "} // namespace code\n\n");
     emit_workspace(&w);
     emit_launcher(&w);
+    emit_banner(out, plan, arena_printf(a, "%s, CUDA", form->name));
+    emit_plan(out, &w);
+    emit_includes(&w, out, text_string(&code));
+    text_puts(out, text_string(&code));
 }
 
 const struct backend backend_cuda = {

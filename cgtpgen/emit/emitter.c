@@ -133,7 +133,9 @@ const struct emitter emitter_table[] = {
     {.word = "tune", .backend = "cuda", .tunes = true, .suffix = ".tune.mk", .emit = tune_makefile},
     {.word = "tune", .backend = "cuda", .tunes = true, .of_alternative = true, .emit = emit_tune_alternative},
     {.word = "runtime", .of_call = true},
-    {.word = "device", .backend = "cuda", .of_call = true},
+    {.word = "check", .of_call = true, .runtime = "cgtp_check.h"},
+    {.word = "ranks", .of_call = true, .runtime = "cgtp_ranks.h"},
+    {.word = "device", .backend = "cuda", .of_call = true, .runtime = "cgtp_graph.cu"},
     {.word = "report", .reads_measured = true, .suffix = ".html", .emit = report},
 };
 const int emitter_count = sizeof emitter_table / sizeof *emitter_table;

@@ -35,7 +35,8 @@ struct emitter {
     bool tunes;          /* knows what other plans there are of each kernel; */
     bool of_alternative; /* and has a file for each of them, NAME_kernel.tuneN with the backend's suffix */
     bool of_backend;     /* behind the suffix there is the backend's */
-    bool of_call;        /* its files are those that all products of a call need (cli/vendor.h) */
+    bool of_call;        /* its files are those that all products of a call need (cli/vendor.h), */
+    const char *runtime; /* and this one of the runtime, with what it needs itself */
     const char *suffix;  /* of its file, after the product's name; NULL: a file per kernel, NAME_kernel with
                             the backend's suffix */
     /* kernel: NULL in a file for all */

@@ -45,12 +45,23 @@ static void need_included(struct arena *a, bool *needed, const char *text)
     }
 }
 
+static void need_name(struct arena *a, bool *needed, const char *name)
+{
+    need(a, needed, find(name, strlen(name)));
+}
+
 static void need(struct arena *a, bool *needed, int file)
 {
+    /* Headers whose functions are in a source of their own. */
+    static const char *const source[][2] = {{"cgtp_check.h", "cgtp_check.c"},
+                                            {"cgtp_ranks.h", "cgtp_ranks.c"}};
     if (file < 0 || needed[file])
         return;
     needed[file] = true;
     need_included(a, needed, text_of(a, file));
+    for (size_t i = 0; i < sizeof source / sizeof *source; i++)
+        if (!strcmp(runtime_texts[file].name, source[i][0]))
+            need_name(a, needed, source[i][1]);
 }
 
 static bool ends_with(const char *s, const char *end)
@@ -59,7 +70,7 @@ static bool ends_with(const char *s, const char *end)
     return n >= m && !strcmp(s + n - m, end);
 }
 
-int runtime_files(struct arena *a, const struct output_file *file, int files, bool device,
+int runtime_files(struct arena *a, const struct output_file *file, int files, unsigned rows,
                   struct output_file **result)
 {
     /* What is linked with files whose names end so. */
@@ -74,14 +85,15 @@ int runtime_files(struct arena *a, const struct output_file *file, int files, bo
     while (runtime_texts[all].name)
         all++;
     bool *needed = NEW_ARRAY(a, bool, all + 1);
-    need(a, needed, find(licence, strlen(licence)));
-    if (device)
-        need(a, needed, find("cgtp_graph.cu", strlen("cgtp_graph.cu")));
+    need_name(a, needed, licence);
+    for (int i = 0; i < emitter_count; i++)
+        if (rows & 1u << i && emitter_table[i].runtime)
+            need_name(a, needed, emitter_table[i].runtime);
     for (int i = 0; i < files; i++) {
         need_included(a, needed, file[i].text);
         for (size_t k = 0; k < sizeof linked / sizeof *linked; k++)
             if (ends_with(file[i].name, linked[k].end))
-                need(a, needed, find(linked[k].source, strlen(linked[k].source)));
+                need_name(a, needed, linked[k].source);
     }
     *result = NEW_ARRAY(a, struct output_file, all + 1);
     for (int i = 0; i < all; i++)

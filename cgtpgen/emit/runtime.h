@@ -21,8 +21,8 @@ extern const struct runtime_text runtime_texts[]; /* at last one without a name 
 enum seal runtime_seal(struct arena *, const char *name, const char *text, size_t size);
 
 /* What these files include, and what that includes; the sources that they are linked with; the licence.
- * device: what prepares graphs on a GPU, too. Returns the number. */
-int runtime_files(struct arena *, const struct output_file *, int files, bool device,
+ * rows: what --emit asks for of the runtime by words of its own. Returns the number. */
+int runtime_files(struct arena *, const struct output_file *, int files, unsigned rows,
                   struct output_file **needed);
 
 #endif

@@ -6,7 +6,7 @@ _cgtpgen()
         --color= --print= -MD -MF -MT -MP -d -h --help -V --version'
     local backends='cuda c'
     local archs='sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 c'
-    local emit='header hpp source unity plan selftest torch jax tune runtime device report'
+    local emit='header hpp source unity plan selftest torch jax tune runtime check ranks device report'
     local print='paths nnz weights plan cost json'
     local warnings='all error no-paths dead-input dead-filter filter-multiplicity dead-output dead-argument dead-index large-code memory edited-file'
     local word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]} list='' before=''

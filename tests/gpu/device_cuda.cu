@@ -9,6 +9,7 @@ extern "C" {
 
 typedef float real;
 #include "cgtp_cuda.h"
+#include "cgtp_mma.h"
 #include "fragments.h"
 
 #include <stdio.h>

@@ -73,7 +73,7 @@ GPU_MEMORY := device_host memory_host
 GPU_LINK = $(CC) $(GPU_OPENMP)
 GPU_CC += -DGPU_HOST
 endif
-GPU_COMMON := $(GPU_MEMORY) cgtp driver reference reference_kernels reference_wigner
+GPU_COMMON := $(GPU_MEMORY) cgtp cgtp_check cgtp_ranks driver reference reference_kernels reference_wigner
 GPU_OWN := $(GPU_COMMON) launch model sample
 GPU_CHECKS := $(GPU_COMMON) golden_case $(patsubst tests/%.c,%,$(wildcard tests/check.c tests/check_*.c))
 GPU_DEVICE := $(GPU_OWN) $(patsubst tests/gpu/%.c,%,$(wildcard tests/gpu/device_check*.c))

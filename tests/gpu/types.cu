@@ -4,7 +4,7 @@
 #include "cgtp_types.h"
 typedef float real;
 #include "cgtp_cuda.h"
-#include "cgtp_vector.h"
+#include "cgtp_narrow.h"
 #include "cgtp_launch.h"
 #include "cgtp_convert.h"
 

@@ -6,7 +6,7 @@
 #ifndef CGTP_CUDA_H
 #define CGTP_CUDA_H
 
-#include "cgtp_types.h"
+#include "cgtp.h"
 #include "simt_device.h"
 
 #include <string.h>
@@ -67,9 +67,6 @@ CGTP_DEVICE unsigned cgtp_vote(bool condition) { return simt_vote(condition); }
 CGTP_DEVICE int cgtp_lowest(unsigned bits) { return __builtin_ffs((int)bits) - 1; }
 CGTP_DEVICE int cgtp_bits(unsigned bits) { return __builtin_popcount(bits); }
 
-CGTP_DEVICE real cgtp_opaque(real value) { return value; }
-CGTP_DEVICE int cgtp_opaque(int value) { return value; }
-
 /* ---- asynchronous copies ---- */
 
 struct cgtp_policy {
@@ -89,10 +86,6 @@ CGTP_DEVICE void cgtp_copy16(void *shared, const void *global, cgtp_policy) { si
 CGTP_DEVICE void cgtp_copy_element(real *shared, const real *global)
 {
     simt_copy(shared, global, sizeof(real));
-}
-CGTP_DEVICE void cgtp_copy_word(unsigned *shared, const unsigned *global, int bytes)
-{
-    simt_copy(shared, global, (size_t)bytes);
 }
 template <int bytes> CGTP_DEVICE void cgtp_copy(void *shared, const void *global, cgtp_policy)
 {
@@ -160,55 +153,6 @@ CGTP_DEVICE void cgtp_add16(real *global, const real *shared)
         simt_atomic_add(global + i, values[i]);
 }
 
-template <typename T> struct cgtp_pair {
-    T low, high;
-};
-template <typename T> CGTP_DEVICE cgtp_pair<T> cgtp_read_pair(const T *p)
-{
-    cgtp_pair<T> pair;
-    simt_read(&pair, p, sizeof pair, sizeof pair);
-    return pair;
-}
-template <typename T> CGTP_DEVICE void cgtp_write_pair(T *p, cgtp_pair<T> pair)
-{
-    simt_write(p, &pair, sizeof pair, sizeof pair);
-}
-
-/* ---- numbers of 16 bits ---- */
-
-CGTP_DEVICE float cgtp_widen(cgtp_bfloat16 x) { return cgtp_bfloat16_to_float(x); }
-CGTP_DEVICE float cgtp_widen(cgtp_float16 x) { return cgtp_float16_to_float(x); }
-CGTP_DEVICE void cgtp_round(cgtp_bfloat16 *to, float x) { to->bits = cgtp_float_to_bfloat16(x).bits; }
-CGTP_DEVICE void cgtp_round(cgtp_float16 *to, float x) { to->bits = cgtp_float_to_float16(x).bits; }
-
-template <typename T> CGTP_DEVICE T simt_of_bits(unsigned bits) { return T{(uint16_t)bits}; }
-template <typename T> CGTP_DEVICE void cgtp_widen_pair(T, float *r, unsigned pair)
-{
-    r[0] = cgtp_widen(simt_of_bits<T>(pair & 0xffff));
-    r[1] = cgtp_widen(simt_of_bits<T>(pair >> 16));
-}
-template <typename T> CGTP_DEVICE unsigned cgtp_round_pair(T, float low, float high)
-{
-    T a, b;
-    cgtp_round(&a, low);
-    cgtp_round(&b, high);
-    return (unsigned)b.bits << 16 | a.bits;
-}
-template <int n, typename T> CGTP_DEVICE void cgtp_read_given(float *r, const T *p)
-{
-    T given[n];
-    simt_read(given, p, sizeof given, sizeof given);
-    for (int i = 0; i < n; i++)
-        r[i] = cgtp_widen(given[i]);
-}
-template <int n, typename T> CGTP_DEVICE void cgtp_store_stream(T *p, const float *r)
-{
-    T rounded[n];
-    for (int i = 0; i < n; i++)
-        cgtp_round(&rounded[i], r[i]);
-    simt_write(p, rounded, sizeof rounded, n % 2 ? sizeof(T) : 4);
-}
-
 /* ---- between blocks ---- */
 
 CGTP_DEVICE unsigned cgtp_ticket(unsigned *counter) { return simt_atomic_add(counter, 1u); }
@@ -246,7 +190,6 @@ CGTP_DEVICE real cgtp_read_other(const real *p)
 
 CGTP_DEVICE void cgtp_launch_next(void) {}
 CGTP_DEVICE void cgtp_launch_wait(void) { simt_launch_wait(); }
-CGTP_DEVICE void cgtp_launch_beside(void) { simt_launch_beside(); }
 
 /* ---- launches, on the host ---- */
 
@@ -301,6 +244,8 @@ static inline cgtp_status cgtp_launch_as(bool early, const char *text, void (*ke
 
 static inline int cgtp_multiprocessors(void) { return simt_get_multiprocessors(); }
 
+/* Here, before a header of the runtime asks for those beside it. */
+#include "cgtp_cuda_narrow.h"
 #include "cgtp_mma.h"
 
 #endif

@@ -5,6 +5,10 @@
 namespace
 {
 
+CGTP_DEVICE void cgtp_launch_beside(void) { simt_launch_beside(); }
+CGTP_DEVICE real cgtp_opaque(real value) { return value; }
+CGTP_DEVICE int cgtp_opaque(int value) { return value; }
+
 CGTP_DEVICE float cgtp_tf32(float value)
 {
     uint32_t bits;

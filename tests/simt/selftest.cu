@@ -9,6 +9,8 @@
 typedef float real;
 #include "cgtp_cuda.h"
 #include "cgtp_convolution.h"
+#include "cgtp_item.h"
+#include "cgtp_sets.h"
 #include "cgtp_launch.h"
 #include "simt.h"
 #include "../fragments.h"

@@ -2,6 +2,7 @@
  * graph when they compute a slice of it (cgtp_graph_slice). Links check_products: pairs, the invariant
  * product first, then the same with other sums, of which one at least must differ. Prints TAP.
  */
+#include "cgtp_ranks.h"
 #include "cgtp_types.h"
 #include "memory.h"
 #include "simt.h"

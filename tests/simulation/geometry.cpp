@@ -1,6 +1,7 @@
 /* geometry.cpp - docs/examples/common/simulation.h against what is known otherwise: neighbours by a search of
  * all images and of a lattice, harmonics by their closed forms (tests/demo/carbon.c) and by the addition
  * theorem. TAP. */
+#include "cgtp_check.h"
 #include "simulation.h"
 
 extern "C" {

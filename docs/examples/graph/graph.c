@@ -1,6 +1,7 @@
 /* graph.c - from edges in any order to a sum over them: check, sort, bring rows of edges into that order, index,
  * call.
  */
+#include "cgtp_check.h"
 #include "layer.h"
 
 #include <stdalign.h>

@@ -4,7 +4,7 @@
 #ifndef PART_H
 #define PART_H
 
-#include "cgtp.h"
+#include "cgtp_ranks.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* cgtp_uneven.h - the pipelined convolution of channels that are no whole warps, or more of a lane than it can store at once:
+ * lanes with fewer channels than others, gradients of weights that leave together, items side by side in a warp. Included after cgtp_cuda.h.
+ */
+#ifndef CGTP_UNEVEN_H
+#define CGTP_UNEVEN_H
+
+#include "cgtp_convolution.h"
+
+namespace
+{
+
+/* Zeros in all stages: lanes without channels read them. Lanes have met since a tile before was done, and meet. */
+template <typename Stage, int stages> CGTP_DEVICE void cgtp_clear_stages(Stage (&ring)[stages], int lane)
+{
+    static_assert(sizeof ring % 16 == 0, "whole chunks");
+    CGTP_LOOP
+    for (int i = lane; i < (int)sizeof ring / 16; i += CGTP_LANES)
+        ((float4 *)ring)[i] = make_float4(0, 0, 0, 0);
+    cgtp_sync_warp();
+}
+
+/* As cgtp_outgoing, of a lane that has `channels` of them, in a row that is aligned to so many elements. */
+template <int v, int aligned, typename T = real> struct cgtp_outgoing_some {
+    T *const to;
+    const int channels;
+    real value[v];
+
+    CGTP_MEMBER cgtp_outgoing_some(T *row, int channels_) : to(row), channels(channels_)
+    {
+    }
+    CGTP_MEMBER ~cgtp_outgoing_some()
+    {
+        constexpr int piece = cgtp_piece(v, aligned);
+        CGTP_UNROLL
+        for (int i = 0; i < v; i += piece)
+            if (i + piece <= channels) {
+                cgtp_store_stream<piece>(to + i, value + i);
+            } else {
+                CGTP_UNROLL
+                for (int j = i; j < i + piece - 1; j++)
+                    if (j < channels)
+                        cgtp_store_stream<1>(to + j, value + j);
+            }
+    }
+    CGTP_MEMBER operator real *()
+    {
+        return value;
+    }
+};
+
+/* As cgtp_outgoing, in the place of the weights, in a stage, from where they go on (cgtp_write_lanes_weights); of a lane that has
+ * `channels` of them, zeros for the others, as there were. */
+template <int v, typename T = real> struct cgtp_outgoing_slice {
+    T *const to;
+    const int channels;
+    real value[v];
+
+    CGTP_MEMBER cgtp_outgoing_slice(const T *slice, int channels_) : to((T *)slice), channels(channels_)
+    {
+    }
+    CGTP_MEMBER ~cgtp_outgoing_slice()
+    {
+        CGTP_UNROLL
+        for (int i = 0; i < v; i++)
+            value[i] = i < channels ? value[i] : 0;
+        cgtp_store<v>(to, value);
+    }
+    CGTP_MEMBER operator real *()
+    {
+        return value;
+    }
+};
+
+/* As cgtp_copy_lanes_weights, back: gradients of weights that lanes have left in slices, to the row. Lanes meet before. */
+template <typename S, typename T>
+CGTP_DEVICE void cgtp_write_lanes_weights(T *row, const T *slices, int channel_block, int lane)
+{
+    using W = cgtp_weight_lanes<S, T>;
+    constexpr int n = W::paths, slice = CGTP_LANES * S::channels, wide = W::wide, chunks = W::chunks;
+    constexpr int together = W::together, threads = S::lanes;
+    const int own = cgtp_member<S>(lane), channels = cgtp_channels_of<S>(channel_block);
+    T *const to = row + W::begin(channel_block, lane);
+    slices += W::in_slices(lane);
+    cgtp_each<(n + together - 1) / together>([&](auto copy) {
+        constexpr int i = decltype(copy)::value * together, here = n - i < together ? n - i : together;
+        constexpr int64_t offset = S::offset[i];
+        CGTP_UNROLL
+        for (int k = 0; k < (together > 1 ? 1 : chunks); k += threads)
+            if ((here * chunks - k >= threads || own < here * chunks - k) &&
+                (W::whole || (k + own % chunks) * wide < channels))
+                cgtp_put<wide * (int)sizeof(T)>(to + offset + W::template more<i, here>(own) + k * wide,
+                                                slices + i * slice + k * wide);
+    });
+}
+
+/* A number of each of the items side by side, by its first lane, into a field of a stage that is moved on by the lane's
+ * 16 bytes. */
+template <int lanes> CGTP_DEVICE void cgtp_note(int64_t (&field)[CGTP_LANES / lanes], int64_t number, int lane)
+{
+    if (lane % lanes == 0)
+        *(int64_t *)((unsigned char *)&field - lane * 16 + lane / lanes * 8) = number;
+}
+
+/* Sums over the items that a warp works on side by side, each with `lanes` neighbouring lanes: in all of them, in a fixed
+ * order. All lanes call. */
+template <int lanes, int n> CGTP_DEVICE void cgtp_join_items(real (&sum)[n])
+{
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++) {
+        CGTP_UNROLL
+        for (int mask = lanes; mask < CGTP_LANES; mask *= 2)
+            sum[i] += cgtp_shuffle_xor(sum[i], mask);
+    }
+}
+
+/* As cgtp_reduce_lanes, of each item over its own lanes, to its own row `to`; not of those that are not `there`. */
+template <int n, cgtp_how how, int lanes, int done = 0, typename T>
+CGTP_DEVICE void cgtp_reduce_items(T *to, real *value, bool there)
+{
+    constexpr int left = n - done, here = left < lanes ? left : lanes, width = cgtp_sums_length(here);
+    real some[width];
+    CGTP_UNROLL
+    for (int i = 0; i < width; i++)
+        some[i] = i < here ? value[done + i] : 0;
+    cgtp_sums<width, lanes>(some);
+    const int index = cgtp_sums_index<width>();
+    if (there && cgtp_lane() % lanes < width && index < here) {
+        if constexpr (how == CGTP_ADD)
+            cgtp_add(to + done + index, some[0]);
+        else
+            cgtp_leave(to + done + index, some[0]);
+    }
+    if constexpr (left > lanes)
+        cgtp_reduce_items<n, how, lanes, done + lanes>(to, value, there);
+}
+
+} // namespace
+
+#endif
