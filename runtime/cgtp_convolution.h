@@ -65,15 +65,13 @@ template <typename Stage, int stages> struct cgtp_ring {
         next = first;
     }
 
-    /* The stage of the next edge, once its copies have landed. */
-    CGTP_MEMBER const Stage &wait(void) const
+    /* The stage of the next edge. */
+    CGTP_MEMBER const Stage &now(void) const
     {
-        cgtp_copies_wait<stages - 2>();
-        cgtp_sync_warp();
         return *(const Stage *)cgtp_pointer(after(next));
     }
 
-    /* Until then: the stage that the edge before had. */
+    /* Until copies of a later edge start: the stage that the edge before had. */
     CGTP_MEMBER const Stage &before(void) const
     {
         return *(const Stage *)cgtp_pointer(next);
@@ -86,18 +84,16 @@ template <typename Stage, int stages> struct cgtp_ring {
             Stage &to = lanes_own(lane);
             (load(number + stages - 1, to, lane), ...);
         }
-        cgtp_copies_commit();
         next = after(next);
     }
-
-    /* Both, one after the other. */
-    template <typename... Load> CGTP_MEMBER const Stage &turn(int number, int count, int lane, Load &...load)
-    {
-        const Stage &at = wait();
-        load_ahead(number, count, lane, load...);
-        return at;
-    }
 };
+
+/* A number that the lane which leads knows of an item. */
+CGTP_DEVICE void cgtp_lead_number(int64_t &to, int64_t number, bool leads)
+{
+    if (leads)
+        to = number;
+}
 
 /* ---- copies into a stage: slices are those of the lane's own stage, addresses of rows those of the lane
  * ---- */

@@ -10,14 +10,13 @@
 namespace
 {
 
-/* Zeros in all stages: lanes without channels read them. Lanes have met since a tile before was done, and meet. */
+/* Zeros in all stages: lanes without channels read them. */
 template <typename Stage, int stages> CGTP_DEVICE void cgtp_clear_stages(Stage (&ring)[stages], int lane)
 {
     static_assert(sizeof ring % 16 == 0, "whole chunks");
     CGTP_LOOP
     for (int i = lane; i < (int)sizeof ring / 16; i += CGTP_LANES)
         ((float4 *)ring)[i] = make_float4(0, 0, 0, 0);
-    cgtp_sync_warp();
 }
 
 /* As cgtp_outgoing, of a lane that has `channels` of them, in a row that is aligned to so many elements. */

@@ -224,17 +224,20 @@ template <int v, int d, typename T> CGTP_DEVICE void cgtp_store_components(T *p,
 
 /* ---- sums over lanes by way of shared memory ---- */
 
-/* As cgtp_reduce_lanes above, of as many values as four chunks of 16 bytes have, in half of its instructions. In `room`,
- * memory of the warp that nobody reads any more, a lane has a row of five chunks, so that neighbouring lanes meet no bank
- * twice. Eight lanes add up those of a chunk. */
-template <int n, cgtp_how how, typename T> CGTP_DEVICE void cgtp_reduce_lanes(T *to, const real *value, real *room)
+/* As cgtp_reduce_lanes above, of as many values as four chunks of 16 bytes have, in half of its instructions. First they go
+ * to `room`, memory of the warp: a lane has a row of five chunks there, so that neighbouring lanes meet no bank twice. */
+template <int n> CGTP_DEVICE void cgtp_spread_sums(real *room, const real *value)
+{
+    cgtp_store<n>(room + cgtp_lane() * (n + CGTP_WIDE), value);
+}
+
+/* Then, when all lanes have done that, eight lanes add up those of a chunk. */
+template <int n, cgtp_how how, typename T> CGTP_DEVICE void cgtp_join_sums(T *to, const real *room)
 {
     constexpr int group = 8, row = n + CGTP_WIDE;
     static_assert(n == CGTP_LANES / group * CGTP_WIDE, "a group of lanes for each chunk");
     const int lane = cgtp_lane(), member = lane % group, chunk = lane / group;
     real sum[CGTP_WIDE];
-    cgtp_store<n>(room + lane * row, value);
-    cgtp_sync_warp();
     const real *const at = room + member * row + chunk * CGTP_WIDE;
     cgtp_load<CGTP_WIDE>(sum, at);
     CGTP_UNROLL
@@ -245,7 +248,6 @@ template <int n, cgtp_how how, typename T> CGTP_DEVICE void cgtp_reduce_lanes(T 
         for (int j = 0; j < CGTP_WIDE; j++)
             sum[j] += more[j];
     }
-    cgtp_sync_warp();
     cgtp_sums<CGTP_WIDE, group>(sum);
     const int index = chunk * CGTP_WIDE + cgtp_sums_index<CGTP_WIDE>();
     if (member < CGTP_WIDE) {

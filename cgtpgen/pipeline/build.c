@@ -74,6 +74,13 @@ void build_block(struct pipeline *p, int index)
     add(p, STEP_BLOCK)->number = index;
 }
 
+void build_if(struct pipeline *p, const char *condition)
+{
+    struct step *s = add(p, STEP_BLOCK);
+    s->number = -1;
+    s->note = condition;
+}
+
 void build_end(struct pipeline *p)
 {
     int open = p->steps, depth = 1;
@@ -103,14 +110,43 @@ void build_store(struct pipeline *p, int place, int index, int skew)
 {
     struct step *s = add(p, STEP_STORE);
     s->skew = skew;
-    touch(p, s, (struct access){place, index, TOUCH_READ, p->place[place].summed ? WHO_TEAMS : WHO_COPY});
+    touch(p, s,
+          (struct access){place, index, TOUCH_READ,
+                          p->place[place].summed && p->place[place].clock == LOOP_LAUNCH ? WHO_TEAMS
+                                                                                         : WHO_COPY});
+}
+
+void build_row(struct pipeline *p, int place)
+{
+    add(p, STEP_ROW)->number = place;
+}
+
+void build_meet(struct pipeline *p, enum scope scope)
+{
+    add(p, STEP_MEET)->scope = scope;
+}
+
+void build_every(struct pipeline *p, int turns)
+{
+    p->step[p->steps - 1].every = turns;
+}
+
+void build_reads(struct pipeline *p, int place)
+{
+    touch(p, &p->step[p->steps - 1], (struct access){place, -1, TOUCH_READ, WHO_ANY});
+}
+
+struct call *build_last(struct pipeline *p)
+{
+    return p->step[p->steps - 1].call;
 }
 
 void build_zero(struct pipeline *p, int place)
 {
     struct step *s = add(p, STEP_ZERO);
     for (int i = 0; i < p->places; i++)
-        if (p->place[i].group == p->place[place].group)
+        if (p->place[i].group == p->place[place].group && p->place[i].alias < 0 &&
+            p->place[i].how != HOW_STANDS)
             touch(p, s, (struct access){i, -1, TOUCH_WRITE, WHO_ANY});
 }
 
@@ -129,40 +165,57 @@ void build_note(struct pipeline *p, const char *text)
 
 /* ---- calls ---- */
 
-static void add_call(struct pipeline *p, struct call *c)
+/* What is passed through a conversion is touched as that is. */
+static void touch_argument(struct pipeline *p, struct step *s, const struct argument *a, enum touch how)
 {
-    struct step *s = add(p, STEP_CALL);
-    s->call = c;
-    for (int i = 0; i < c->arguments; i++) {
-        const struct argument *a = &c->argument[i];
-        if (a->of == ARGUMENT_PLACE)
-            touch(p, s, (struct access){a->number, a->index, a->touch, p->place[a->number].who});
-    }
+    if (a->of == ARGUMENT_CALL)
+        touch_argument(p, s, &a->call->argument[0], how);
+    if (a->of == ARGUMENT_PLACE && p->place[a->number].how != HOW_STANDS)
+        touch(p, s, (struct access){a->number, a->index, how, p->place[a->number].who});
 }
 
-void build_call(struct pipeline *p, const char *function, const int numbers[TEMPLATE_NUMBERS], int arguments,
-                const struct argument *argument)
+static void add_call(struct pipeline *p, enum step_kind kind, struct call *c)
+{
+    struct step *s = add(p, kind);
+    s->call = c;
+    for (int i = 0; i < c->arguments; i++)
+        touch_argument(p, s, &c->argument[i], c->argument[i].touch);
+}
+
+struct call *build_make(struct pipeline *p, const char *function, const int *numbers, int arguments,
+                        const struct argument *argument)
 {
     const struct function *f = function_named(function);
     struct call *c = NEW(p->arena, struct call);
-    *c = (struct call){.function = function, .arguments = arguments, .path = -1};
+    *c = (struct call){.function = function, .arguments = arguments, .path = -1, .spread = -1};
     while (c->numbers < TEMPLATE_NUMBERS && numbers[c->numbers]) {
         c->number[c->numbers] = numbers[c->numbers];
         c->numbers++;
     }
     c->argument = arena_copy(p->arena, argument, (size_t)arguments * sizeof *argument);
     for (int i = 0; i < arguments; i++)
-        c->argument[i].touch = f->touch[i];
-    add_call(p, c);
+        c->argument[i].touch = function_touch(f, i);
+    return c;
+}
+
+void build_call(struct pipeline *p, const char *function, const int *numbers, int arguments,
+                const struct argument *argument)
+{
+    add_call(p, STEP_CALL, build_make(p, function, numbers, arguments, argument));
+}
+
+void build_hand_over(struct pipeline *p, int arguments, const struct argument *argument)
+{
+    add_call(p, STEP_HAND_OVER, build_make(p, "cgtp_hand_over", (int[]){0}, arguments, argument));
 }
 
 void build_code(struct pipeline *p, int path, const struct code *code, int arguments,
                 const struct argument *argument)
 {
     struct call *c = NEW(p->arena, struct call);
-    *c = (struct call){.function = "code", .arguments = arguments, .path = path, .code = code};
+    *c = (struct call){.function = "code", .arguments = arguments, .path = path, .spread = -1, .code = code};
     c->argument = arena_copy(p->arena, argument, (size_t)arguments * sizeof *argument);
-    add_call(p, c);
+    add_call(p, STEP_CALL, c);
 }
 
 struct argument build_at(int place, int index, struct address at)

@@ -7,7 +7,9 @@
 struct function {
     const char *name;
     enum touch touch[4]; /* of its arguments; of a number nothing */
+    bool pairs;          /* of any number, the first of which is a number: two by two */
 };
+enum touch function_touch(const struct function *, int argument);
 
 /* One that there is. */
 const struct function *function_named(const char *);

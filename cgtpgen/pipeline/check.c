@@ -17,7 +17,8 @@ struct past {
 };
 
 struct stage {
-    int id; /* of the version that it has; -1: nothing yet */
+    int id;    /* of the version that it has; -1: nothing yet */
+    int place; /* whose it is */
     struct past write;
     int group;  /* of the asynchronous copy; -1: none */
     int landed; /* when its thread has waited for it; -1: not yet */
@@ -27,7 +28,7 @@ struct stage {
 };
 
 struct checked {
-    struct arena *arena;
+    struct arena *arena; /* of a run, and of what is looked at before */
     const struct pipeline *p;
     struct text *out;
     int errors, said, capacity;
@@ -45,13 +46,13 @@ static void report(struct checked *m, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
-    const char *text = arena_vprintf(m->arena, format, list);
+    const char *text = arena_vprintf(m->out->arena, format, list);
     va_end(list);
     m->errors++;
     for (int i = 0; i < m->said; i++)
         if (strcmp(m->say[i], text) == 0)
             return;
-    m->say = arena_grow(m->arena, m->say, m->said, &m->capacity, sizeof *m->say);
+    m->say = arena_grow(m->out->arena, m->say, m->said, &m->capacity, sizeof *m->say);
     m->say[m->said++] = text;
     text_printf(m->out, "%s\n", text);
 }
@@ -75,6 +76,10 @@ static void read_version(struct checked *m, const struct step *s, const struct a
                          int id)
 {
     const char *name = m->p->place[a->place].name;
+    if (g->id >= 0 && !share_holds(m->p, g->place, a->place)) {
+        report(m, "%s reads %s, where %s is", name_of(s), name, m->p->place[g->place].name);
+        return;
+    }
     if (g->id != id) {
         report(m,
                g->id < id ? "%s reads %s before it is made"
@@ -88,7 +93,7 @@ static void read_version(struct checked *m, const struct step *s, const struct a
     else if (!is_ordered(m, g->write.access, a, since))
         report(m, "%s reads %s without a barrier of its %s since it came", name_of(s), name,
                scope_words[share_scope(m->p, g->write.access, a)]);
-    if (s->kind == STEP_STORE) {
+    if (s->kind == STEP_STORE && a == s->access) {
         if (!g->owed)
             report(m, "%s is stored twice", name);
         g->owed = false;
@@ -117,12 +122,13 @@ static void write_version(struct checked *m, const struct step *s, const struct 
     else if (g->id >= 0 && !is_ordered(m, g->write.access, a, g->write.time))
         report(m, "%s overwrites %s, which others of the %s have just written", name_of(s), q->name,
                scope_words[share_scope(m->p, g->write.access, a)]);
-    if (g->id > id)
+    if (g->id > id && share_holds(m->p, g->place, a->place))
         report(m, "%s makes a version of %s that is long past", name_of(s), q->name);
-    if (g->owed && g->id != id)
+    if (g->owed && (g->id != id || !share_holds(m->p, g->place, a->place)))
         report(m, "%s overwrites %s, which was never stored", name_of(s), q->name);
     const bool copy = s->kind == STEP_COPY;
     g->id = id;
+    g->place = a->place;
     g->write = (struct past){m->time, a};
     g->group = copy && q->how == HOW_ASYNC ? m->closed : -1;
     g->landed = -1;
@@ -163,7 +169,8 @@ static void run_event(struct checked *m, const struct trace *t, const struct eve
         m->closed++;
     if (s->kind == STEP_WAIT)
         land(m, m->closed - s->number);
-    for (int k = 0; s->kind == STEP_BARRIER && k <= (int)scope_of(m->p, s->scope); k++)
+    for (int k = 0; (s->kind == STEP_BARRIER || s->kind == STEP_MEET) && k <= (int)scope_of(m->p, s->scope);
+         k++)
         m->barrier[k] = m->time;
     for (int k = 0; k < s->accesses; k++)
         run_access(m, s, &s->access[k], t->use[e->use + k]);
@@ -186,6 +193,7 @@ static void run(struct checked *m, int number)
         for (int k = 0; k < p->place[i].stages; k++)
             if (m->stage[i][k].owed)
                 report(m, "the last of %s is never stored", p->place[i].name);
+    arena_empty(m->arena);
 }
 
 /* ---- what holds without a run ---- */
@@ -195,11 +203,15 @@ static void check_steps(struct checked *m)
     const struct pipeline *p = m->p;
     int *depth = NEW_ARRAY(m->arena, int, p->steps + 1), *looped = NEW_ARRAY(m->arena, int, p->steps + 1);
     int *clocks = NEW_ARRAY(m->arena, int, p->steps + 1);
+    bool *some = NEW_ARRAY(m->arena, bool, p->steps + 1);
     trace_depths(p, depth, looped, clocks);
+    trace_some(p, some);
     for (int i = 0; i < p->steps; i++) {
         const struct step *s = &p->step[i];
         if (s->kind == STEP_BARRIER && clocks[i] && scope_of(p, s->scope) > scope_of(p, SCOPE_TEAM))
             report(m, "a barrier of the %s in a loop that teams turn differently", scope_words[s->scope]);
+        if ((s->kind == STEP_BARRIER || s->kind == STEP_WAIT) && some[i])
+            report(m, "a %s where only some threads come", step_words[s->kind]);
         for (int k = 0; k < s->accesses; k++) {
             const struct access *a = &s->access[k];
             if (a->index >= p->place[a->place].rate)
@@ -234,17 +246,16 @@ int pipeline_check(const struct pipeline *p, int bytes, struct text *out)
     struct checked m = {.arena = a, .p = p, .out = out};
     check_steps(&m);
     check_places(&m, bytes);
-    m.stored = NEW_ARRAY(a, bool, p->places + 1);
-    m.stage = NEW_ARRAY(a, struct stage *, p->places + 1);
+    arena_empty(a); /* as each run does */
+    m.stored = NEW_ARRAY(out->arena, bool, p->places + 1);
+    m.stage = NEW_ARRAY(out->arena, struct stage *, p->places + 1);
     for (int i = 0; i < p->places; i++)
-        m.stage[i] = NEW_ARRAY(a, struct stage, p->place[i].stages);
+        m.stage[i] = NEW_ARRAY(out->arena, struct stage, p->place[i].stages);
     for (int i = 0; i < p->steps; i++)
         if (p->step[i].kind == STEP_STORE)
             m.stored[p->step[i].access[0].place] = true;
     const int traces = trace_count(p);
     for (int i = 0; i < traces; i++)
         run(&m, i);
-    const int errors = m.errors;
-    arena_empty(a);
-    return errors;
+    return m.errors;
 }

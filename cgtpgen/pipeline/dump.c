@@ -2,24 +2,30 @@
 #include "pipeline/call.h"
 #include "pipeline/share.h"
 
-const char *const step_words[STEP_KINDS] = {
-    [STEP_LOOP] = "for",    [STEP_BLOCK] = "block",     [STEP_END] = "end",
-    [STEP_FILL] = "fill",   [STEP_DRAIN] = "drain",     [STEP_COPY] = "copy",
-    [STEP_STORE] = "store", [STEP_ZERO] = "zero",       [STEP_LOCAL] = "real",
-    [STEP_CALL] = "call",   [STEP_NOTE] = "#",          [STEP_COMMIT] = "commit",
-    [STEP_WAIT] = "wait",   [STEP_BARRIER] = "barrier", [STEP_LAUNCH_WAIT] = "launch wait"};
+const char *const step_words[STEP_KINDS] = {[STEP_LOOP] = "for",        [STEP_BLOCK] = "block",
+                                            [STEP_END] = "end",         [STEP_FILL] = "fill",
+                                            [STEP_DRAIN] = "drain",     [STEP_COPY] = "copy",
+                                            [STEP_STORE] = "store",     [STEP_ZERO] = "zero",
+                                            [STEP_LOCAL] = "real",      [STEP_CALL] = "call",
+                                            [STEP_NOTE] = "#",          [STEP_COMMIT] = "commit",
+                                            [STEP_ROW] = "row",         [STEP_HAND_OVER] = "hand over",
+                                            [STEP_MEET] = "meet",       [STEP_WAIT] = "wait",
+                                            [STEP_BARRIER] = "barrier", [STEP_LAUNCH_WAIT] = "launch wait"};
 
 static void dump_place(struct text *out, const struct pipeline *p, const struct place *q)
 {
-    static const char *const hows[] = {"load", "async", "code"};
+    static const char *const hows[] = {"load", "async", "code", "stands in memory"};
     text_printf(out, "  place %s %s", q->name, scope_words[q->scope]);
     if (q->alias >= 0)
         text_printf(out, ", alias %s", p->place[q->alias].name);
+    if (share_leader(p, (int)(q - p->place)) != q - p->place && q->alias < 0)
+        text_printf(out, ", instead of %s", p->place[share_leader(p, (int)(q - p->place))].name);
     text_printf(out, ", %s, %d a %s in %s, stages %d", hows[q->how], q->rate, p->loop[q->clock].name,
                 p->loop[q->within].name, q->stages);
     for (int i = 0; i < q->fields; i++) {
         const struct field *f = &q->field[i];
-        text_printf(out, "%s(%d, %d):(%d, 1)", i ? " " : "; ", f->runs, f->length, q->pitch);
+        text_printf(out, "%s%s%s(%d, %d):(%d, 1)", i ? " " : "; ", f->name ? f->name : "", f->name ? " " : "",
+                    f->runs, f->length, f->apart ? f->apart : q->pitch);
         if (f->version >= 0)
             text_printf(out, ".%d", f->version);
         if (f->base)
@@ -40,6 +46,26 @@ static void dump_version(struct text *out, const struct pipeline *p, int place, 
         text_printf(out, "[%+d]", skew);
 }
 
+static void dump_call(struct text *out, const struct pipeline *p, const struct call *c);
+
+/* What it is passed by: a place's field, a local, a number, a conversion. */
+static const char *argument_base(struct text *out, const struct pipeline *p, const struct argument *a)
+{
+    struct text base = {.arena = out->arena};
+    const struct place *q = a->of == ARGUMENT_PLACE ? &p->place[a->number] : NULL;
+    if (q && a->field < q->fields && q->field[a->field].name)
+        text_puts(&base, q->field[a->field].name);
+    else if (q)
+        dump_version(&base, p, a->number, a->index, 0);
+    else if (a->of == ARGUMENT_LOCAL)
+        text_puts(&base, p->local[a->number].name);
+    else if (a->of == ARGUMENT_CALL)
+        dump_call(&base, p, a->call);
+    else if (!a->at.terms)
+        text_printf(&base, "%d", a->number);
+    return text_string(&base);
+}
+
 static void dump_call(struct text *out, const struct pipeline *p, const struct call *c)
 {
     text_puts(out, c->function);
@@ -51,15 +77,10 @@ static void dump_call(struct text *out, const struct pipeline *p, const struct c
     for (int i = 0; i < c->arguments; i++) {
         static const char *const touches[] = {"", "=", "+="};
         const struct argument *a = &c->argument[i];
-        struct text base = {.arena = out->arena};
-        if (a->of == ARGUMENT_PLACE)
-            dump_version(&base, p, a->number, a->index, 0);
-        else if (a->of == ARGUMENT_LOCAL)
-            text_puts(&base, p->local[a->number].name);
-        else
-            text_printf(&base, "%d", a->number);
-        text_printf(out, "%s%s%s", i ? ", " : "", touches[a->touch],
-                    address_text(out->arena, text_string(&base), &a->at));
+        const struct address none = {0};
+        text_printf(
+            out, "%s%s%s", i ? ", " : "", touches[a->touch],
+            address_text(out->arena, argument_base(out, p, a), a->of == ARGUMENT_CALL ? &none : &a->at));
     }
     text_puts(out, ")");
 }
@@ -92,6 +113,12 @@ static void dump_step(struct text *out, const struct pipeline *p, const struct s
     case STEP_CALL:
         dump_call(out, p, s->call);
         break;
+    case STEP_BLOCK:
+        text_printf(out, s->note ? "if %s" : "block", s->note);
+        break;
+    case STEP_ROW:
+        text_printf(out, "row %s", p->place[s->number].name);
+        break;
     case STEP_NOTE:
         text_printf(out, "# %s", s->note);
         break;
@@ -118,6 +145,8 @@ void pipeline_dump(struct text *out, const struct pipeline *p)
         depth -= s->kind == STEP_END;
         text_printf(out, "%*s", 2 * depth, "");
         dump_step(out, p, s);
+        if (s->every)
+            text_printf(out, ", every %d turns", s->every);
         text_printf(out, "\n");
         depth += s->kind == STEP_LOOP || s->kind == STEP_BLOCK;
     }

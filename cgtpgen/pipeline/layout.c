@@ -15,45 +15,74 @@ static int pitch_of(const struct place *q)
     int length = 0, lane = 1, runs = 1;
     for (int i = 0; i < q->fields; i++) {
         const struct field *f = &q->field[i];
-        length = length > f->at + f->length ? length : f->at + f->length;
+        const int end = f->at + f->length + (f->apart ? (f->runs - 1) * f->apart : 0);
+        length = length > end ? length : end;
         lane = lane > f->lane ? lane : f->lane;
         runs = runs > f->runs ? runs : f->runs;
     }
     return q->who == WHO_RUN && runs > 1 ? ((length + lane - 1) / lane | 1) * lane : length;
 }
 
-static int runs_of(const struct place *q)
+/* A number needs no whole chunk. */
+static void add_array(struct arena *a, struct layout *l, const struct place *q, const char *name, int n)
 {
-    return q->fields && q->field[0].runs > 1 ? q->field[0].runs : 0;
+    const int align = q->type && !q->operand && n * q->size < CHUNK ? q->size : CHUNK;
+    layout_add(a, l, name, q->type ? q->type : "real", q->size, align,
+               n == 1 && !q->operand && q->type ? 0 : n, q->note);
+}
+
+/* Members of a struct for a place: one, of runs and, where the struct is not a version, of versions; or one
+ * for each of its fields that have names. */
+static void add_place(struct arena *a, struct layout *l, const struct group *g, const struct place *q)
+{
+    const struct field *f = q->field;
+    struct layout *own = l;
+    if (q->fields && f->name) {
+        if (g->instead) {
+            own = NEW(a, struct layout);
+            *own = (struct layout){.align = CHUNK};
+        }
+        for (int i = 0; i < q->fields; i++)
+            layout_add(a, own, f[i].name, q->type ? q->type : "real", q->size, CHUNK, f[i].runs * f[i].length,
+                       f[i].note ? f[i].note : q->note);
+        if (g->instead)
+            layout_nest(a, l, q->name, own, 0, NULL);
+        return;
+    }
+    add_array(a, l, q, q->name, q->fields && f->apart ? f->apart : q->pitch);
+    if (q->fields && (f->runs > 1 || f->apart))
+        layout_repeat(l, f->runs);
+    if (!g->alias && q->stages > 1)
+        layout_repeat(l, q->stages);
 }
 
 static void lay_out_group(struct pipeline *p, int group)
 {
     struct group *g = &p->group[group];
-    g->layout = (struct layout){.note = g->note, .align = CHUNK};
-    for (int i = 0; i < p->places; i++) {
-        const struct place *q = &p->place[i];
-        if (q->group != group || q->alias >= 0)
-            continue;
-        layout_add(p->arena, &g->layout, q->name, "real", q->size, CHUNK, q->pitch, NULL);
-        if (runs_of(q))
-            layout_repeat(&g->layout, runs_of(q));
-    }
-    layout_pad(p->arena, &g->layout, CHUNK);
+    g->layout = (struct layout){.note = g->note, .align = CHUNK, .alternatives = g->instead};
+    for (int i = 0; i < p->places; i++)
+        if (p->place[i].group == group && p->place[i].alias < 0 && p->place[i].how != HOW_STANDS)
+            add_place(p->arena, &g->layout, g, &p->place[i]);
+    layout_pad(p->arena, &g->layout, g->lines ? LINE : CHUNK);
 }
 
 /* The structs of a scope's groups, one behind the other; with as many of each as it has stages. */
-static void add_groups(struct pipeline *p, struct layout *l, bool block)
+static void add_groups(struct pipeline *p, struct layout *l, enum scope scope)
 {
     for (int i = 0; i < p->groups; i++) {
         const struct group *g = &p->group[i];
         int first = 0;
-        while (first < p->places && p->place[first].group != i)
+        while (first < p->places && (p->place[first].group != i || p->place[first].how == HOW_STANDS))
             first++;
-        if (first < p->places && (p->place[first].scope == SCOPE_BLOCK) == block)
-            layout_nest(p->arena, l, g->name, &g->layout, g->alias ? p->place[first].stages : 0, NULL);
+        if (first == p->places || p->place[first].scope != scope)
+            continue;
+        for (int k = 0; k < p->places && !g->name; k++)
+            if (p->place[k].group == i && p->place[k].how != HOW_STANDS)
+                add_place(p->arena, l, g, &p->place[k]);
+        if (g->name)
+            layout_nest(p->arena, l, g->name, &g->layout, g->alias ? p->place[first].stages : 0,
+                        g->instead ? g->note : NULL);
     }
-    layout_pad(p->arena, l, LINE);
 }
 
 void pipeline_layout(struct pipeline *p)
@@ -67,13 +96,20 @@ void pipeline_layout(struct pipeline *p)
     }
     for (int i = 0; i < p->groups; i++)
         lay_out_group(p, i);
+    p->of_warp = (struct layout){.note = "The shared memory of a warp.", .align = CHUNK};
+    add_groups(p, &p->of_warp, SCOPE_WARP);
+    if (p->walk.room)
+        layout_add(p->arena, &p->of_warp, "tile", "cgtp_tile", p->walk.room, 8, 0, NULL);
+    layout_pad(p->arena, &p->of_warp, LINE);
     const char *team = p->worker.warps == 1 ? "warp" : "team";
     p->of_team =
         (struct layout){.note = arena_printf(p->arena, "The shared memory of a %s.", team), .align = LINE};
-    add_groups(p, &p->of_team, false);
+    add_groups(p, &p->of_team, SCOPE_TEAM);
+    layout_pad(p->arena, &p->of_team, LINE);
     p->of_block = (struct layout){.note = "The shared memory of a block.", .align = LINE};
     layout_nest(p->arena, &p->of_block, team, &p->of_team, p->worker.teams, NULL);
-    add_groups(p, &p->of_block, true);
+    add_groups(p, &p->of_block, SCOPE_BLOCK);
+    layout_pad(p->arena, &p->of_block, LINE);
     share_forget(p);
 }
 

@@ -27,6 +27,14 @@ struct worker {
     int teams; /* of a block */
 };
 
+/* How a row's channels are shared by lanes and warps: a struct of constants of that name, from which
+ * templates of the runtime know it (cgtp_segments.h). Of `mul` channels a lane has so many neighbours, and so
+ * many lanes are a block, of which there are so many. */
+struct spread {
+    const char *name;
+    int mul, channels, lanes, blocks;
+};
+
 /* Loops are a tree. The first stands for the launch, which turns once. */
 enum { LOOP_LAUNCH };
 struct loop {
@@ -44,7 +52,8 @@ struct loop {
 enum how {
     HOW_LOAD,  /* through registers */
     HOW_ASYNC, /* by a thread's asynchronous copies, which land when it has waited for their group */
-    HOW_CODE   /* made there */
+    HOW_CODE,  /* made there */
+    HOW_STANDS /* nobody brings it: calls use the row where it stands in memory */
 };
 
 /* Which thread touches which element of a version. */
@@ -60,27 +69,39 @@ enum who {
 
 /* A part of a version that is laid out as one: `runs` neighbours in memory and in the place. */
 struct field {
-    int version; /* of several a turn: whose it is; -1: each has it */
-    int runs;    /* an item each, or one */
-    int length;  /* elements of a run */
+    const char *name, *note;       /* of the struct's member, where a place has several; NULL: the place's */
+    const struct operand *operand; /* of whose row it is, where the place has parts of several; NULL */
+    int spread;                    /* how lanes share it; -1: by no table */
+    int version;                   /* of several a turn: whose it is; -1: each has it */
+    int runs;                      /* an item each, or one */
+    int length;                    /* elements of a run */
     int64_t
-        base; /* of the first run in its row of memory; runs are rows of the operand, one after the other */
-    int at;   /* elements from the version's beginning to the first run */
-    int wide; /* elements that a copy moves at a time */
-    int lane; /* elements that a lane works on at a time */
+        base;  /* of the first run in its row of memory; runs are rows of the operand, one after the other */
+    int at;    /* elements from the version's beginning to the first run */
+    int wide;  /* elements that a copy moves at a time */
+    int lane;  /* elements that a lane works on at a time */
+    int apart; /* from a run to the next, where that is not the place's pitch; 0 */
 };
 
 /* Places of a group have versions alike, and are fields of one struct. */
 struct group {
     const char *name, *note;  /* of the struct's field; what it holds: the comment above it */
     const char *type, *alias; /* of the struct; a version of it, in code. NULL: there is one version */
+    bool lines;               /* a version is whole lines */
+    bool instead;             /* its places have the same bytes, one instead of the other */
     struct layout layout;     /* of a version: by layout.c */
 };
 
 struct place {
     const char *name;              /* as in emitted code */
     const struct operand *operand; /* that it is a row of; NULL: none */
-    enum scope scope;              /* who shares a version */
+    const char *rows;  /* of memory, where they are not the operand's: what its symbol goes on with; NULL */
+    int row_elements;  /* of those */
+    const char *table; /* what a spread's name goes on with where rows have its segments */
+    int parts, part;   /* of a row a unit: which of so many the worker's are, */
+    bool part_of_warp; /* each of whose warps has its own */
+    bool adds;         /* rows are added to, atomically */
+    enum scope scope;  /* who shares a version */
     enum how how;
     int clock, within; /* loops: versions count from the beginning of each turn of the latter */
     int rate, stages;
@@ -88,8 +109,10 @@ struct place {
     int group;    /* of shared memory */
     enum who who; /* how calls touch it */
     bool keep;    /* lines of memory that it comes from are read again soon */
-    bool summed;  /* over all units: a team has a row, which leaves when all are done */
-    int size;     /* bytes of an element */
+    bool summed;  /* of the launch: over all units, a team has a row, which leaves when all are done; of a
+                   * loop:  over warps, each has a run */
+    int size;     /* bytes of an element; */
+    const char *type, *note; /* its type, NULL: real; what the comment says of it */
     int fields, capacity;
     struct field *field;
     int pitch; /* elements from a run to the next: by layout.c */
@@ -119,11 +142,13 @@ struct address {
     struct term term[TERMS];
 };
 
-enum argument_of { ARGUMENT_PLACE, ARGUMENT_LOCAL, ARGUMENT_NUMBER };
+enum argument_of { ARGUMENT_PLACE, ARGUMENT_LOCAL, ARGUMENT_NUMBER, ARGUMENT_CALL };
 struct argument {
     enum argument_of of;
-    int number; /* of the place, of the local; the number itself */
-    int index;  /* of a place's version: which of a turn */
+    int number;        /* of the place, of the local; the number itself */
+    int index;         /* of a place's version: which of a turn */
+    int field;         /* of a place */
+    struct call *call; /* what it is passed through: a conversion, which has the argument */
     struct address at;
     bool element; /* passed by value: what stands there */
     enum touch touch;
@@ -135,17 +160,24 @@ struct local {
     int elements;
     enum { LOCAL_ANY, LOCAL_ZERO, LOCAL_ONE, LOCAL_TABLE } begins;
     const struct address *table; /* its elements: places in a row */
+    const char *type;            /* NULL: real */
 };
 
 enum { TEMPLATE_NUMBERS = 3 };
 struct call {
     const char *function;
     int numbers, number[TEMPLATE_NUMBERS]; /* of the template */
+    const char *type;                      /* that follows them; NULL: none */
+    int spread;                            /* whose table they follow; -1: none */
+    const char *table;                     /* which of its; */
+    bool likewise;                         /* that of the set which is worked on, of those that are like it */
+    bool scaled;                           /* and once more: it has factors */
     int arguments;
     struct argument *argument;
     int path; /* whose code it is, where that is not in the runtime: it is named when it is written; else -1
                */
     const struct code *code;
+    const char *note; /* above it */
 };
 
 /* ---- steps ---- */
@@ -161,7 +193,10 @@ enum step_kind {
     STEP_ZERO,  /* all of a place's group */
     STEP_LOCAL,
     STEP_CALL,
-    STEP_NOTE, /* a comment */
+    STEP_NOTE,      /* a comment */
+    STEP_ROW,       /* names the row that a place stands in */
+    STEP_HAND_OVER, /* what other warps have of a unit's sums is added, or this warp leaves them to another */
+    STEP_MEET,      /* the template before has let threads of a scope meet at its end */
     /* What sync.c adds: */
     STEP_COMMIT,      /* closes a thread's group of copies */
     STEP_WAIT,        /* until no more than `number` groups are under way */
@@ -181,6 +216,7 @@ struct step {
     enum step_kind kind;
     int loop; /* of a loop and its end, of fill and drain; LOOP_LAUNCH: a block */
     int skew;
+    int every;  /* in every so many-th turn, for the versions since; in the drain for those that are left */
     int number; /* wait: groups; local: which; block: of which version of a turn it is, -1: of none */
     enum scope scope;
     const char *note;
@@ -189,10 +225,27 @@ struct step {
     struct access *access;
 };
 
+/* Units that are edges sorted by receiver: a tile of them for each team, dealt out and handed over as the
+ * runtime does (cgtp_schedule.h). */
+struct walk {
+    bool receivers; /* or units are tiles of items, which follow each other */
+    bool orders;    /* rows of items are those of a list of edges by receiver */
+    bool shares;    /* a receiver's edges may be in several tiles */
+    int room;       /* bytes of a warp's tile */
+    bool holds;     /* registers hold where the rows of a tile's edges begin */
+    bool teams;     /* those of small graphs in rings of a block's warps */
+    bool abreast; /* a team has `items` of a turn side by side, those of one receiver at a time: a turn may be
+                   * gone through several times, and brings what it does but once */
+};
+
 struct pipeline {
     struct arena *arena;
+    struct pipeline *next; /* of the schedule; NULL: none */
+    struct walk walk;
     struct worker worker;
     int items; /* of a unit: a tile of so many */
+    int spreads;
+    struct spread *spread;
     int loop_count, loop_capacity;
     struct loop *loop;
     int groups, group_capacity;
@@ -205,8 +258,8 @@ struct pipeline {
     struct step *step;
     int inside; /* the loop in which steps are added */
     /* By the passes: */
-    struct layout of_team, of_block; /* shared memory: layout.c */
-    struct meets *meets;             /* of accesses, as far as they were asked for: share.c */
+    struct layout of_warp, of_team, of_block; /* shared memory: layout.c */
+    struct meets *meets;                      /* of accesses, as far as they were asked for: share.c */
 };
 
 extern const char *const scope_words[SCOPES];
@@ -236,6 +289,14 @@ double pipeline_cost(const struct pipeline *, const struct operations *op);
 void pipeline_dump(struct text *, const struct pipeline *);
 
 /* print_cuda.c: the kernel, and the structs of its shared memory, for a CUDA compiler. */
+struct edges_words {
+    const char *name;    /* of the kernel: what its areas end in; */
+    int label;           /* of the set: what its structs do */
+    const char *index;   /* the type of numbers of nodes */
+    enum precision real; /* that is computed in */
+    bool first;          /* of a kernel's sets: what is said once is said here */
+    int alike;           /* sets that it computes, each with tables of its own: labels from its own on */
+};
 struct cuda_words {
     const char *name;  /* of the kernel */
     const char *items; /* their number, as a C expression */
@@ -243,5 +304,9 @@ struct cuda_words {
 };
 void pipeline_print_structs(struct out *, struct pipeline *, const char *name);
 void pipeline_print_cuda(struct out *, const struct pipeline *, const struct cuda_words *);
+
+/* print_edges.c: what a team does with a tile of edges: the body of a function. print_rows.c: where the rows
+ * of edges begin, and how they come. */
+void pipeline_print_edges(struct out *, const struct pipeline *, const struct edges_words *);
 
 #endif

@@ -35,7 +35,19 @@ enum scope scope_of(const struct pipeline *p, enum scope s)
 
 int share_leader(const struct pipeline *p, int place)
 {
-    return p->place[place].alias >= 0 ? p->place[place].alias : place;
+    const struct place *q = &p->place[place];
+    int first = 0;
+    if (!p->groups || !p->group[q->group].instead)
+        return q->alias >= 0 ? q->alias : place;
+    while (p->place[first].group != q->group)
+        first++;
+    return first;
+}
+
+bool share_holds(const struct pipeline *p, int had, int place)
+{
+    return had == place || p->place[had].alias == place || p->place[place].alias == had ||
+           (p->place[had].alias >= 0 && p->place[had].alias == p->place[place].alias);
 }
 
 int share_threads(const struct pipeline *p, const struct place *q)
@@ -54,7 +66,7 @@ static int at_most(int n, int most)
 }
 
 /* The thread that touches element `at` of a run. */
-static int thread_of(const struct field *f, enum who who, int threads, int run, int at)
+static int thread_of(const struct field *f, enum who who, bool spread, int threads, int run, int at)
 {
     if (who == WHO_RUN)
         return run % threads;
@@ -62,10 +74,15 @@ static int thread_of(const struct field *f, enum who who, int threads, int run, 
         return at / f->lane % threads;
     if (who == WHO_KEPT)
         return KEPT;
-    if (who != WHO_COPY)
+    if (who != WHO_COPY || spread) /* copies of several runs at a time */
         return EACH;
     const int per = at_most((f->length + f->wide - 1) / f->wide, threads), abreast = threads / per;
     return run % abreast * per + at / f->wide % per;
+}
+
+static int apart_of(const struct place *q, const struct field *f)
+{
+    return f->apart ? f->apart : q->pitch;
 }
 
 /* One past the last element of a version. */
@@ -74,7 +91,7 @@ static int elements_of(const struct place *q)
     int n = 0;
     for (int i = 0; i < q->fields; i++) {
         const struct field *f = &q->field[i];
-        const int end = f->at + (f->runs - 1) * q->pitch + f->length;
+        const int end = f->at + (f->runs - 1) * apart_of(q, f) + f->length;
         n = n > end ? n : end;
     }
     return n;
@@ -92,7 +109,8 @@ static const int *threads_of(const struct pipeline *p, const struct access *a, i
             continue;
         for (int run = 0; run < f->runs; run++)
             for (int at = 0; at < f->length; at++)
-                thread[f->at + run * q->pitch + at] = thread_of(f, a->who, share_threads(p, q), run, at);
+                thread[f->at + run * apart_of(q, f) + at] =
+                    thread_of(f, a->who, p->spreads && f->spread >= 0, share_threads(p, q), run, at);
     }
     return thread;
 }
@@ -137,7 +155,9 @@ enum scope share_scope(const struct pipeline *p, const struct access *a, const s
 {
     struct meets *m = p->meets;
     const struct meet new = {.key = {a->place, a->index, (int)a->who, b->place, b->index, (int)b->who}};
-    const uint32_t key = hash_bytes(0, new.key, sizeof new.key);
+    uint32_t key = 0;
+    for (int i = 0; i < 6; i++)
+        key = (key + (uint32_t) new.key[i] + 1) * 0x9e3779b1u;
     for (int i = hash_first(&m->hash, key); i >= 0; i = hash_next(&m->hash, i))
         if (memcmp(m->meet[i].key, new.key, sizeof new.key) == 0)
             return m->meet[i].scope;

@@ -13,8 +13,10 @@ enum scope share_scope(const struct pipeline *, const struct access *, const str
 /* What was found before holds no longer: fields are elsewhere. */
 void share_forget(struct pipeline *);
 
-/* The place whose bytes it has: itself, or that which it is an alias of. */
+/* The place whose bytes it has: itself, that which it is an alias of, or the first of those that have them
+ * one instead of the other. Is what one of these had still there for another? */
 int share_leader(const struct pipeline *, int place);
+bool share_holds(const struct pipeline *, int had, int place);
 
 /* Threads that share a version of the place. */
 int share_threads(const struct pipeline *, const struct place *);

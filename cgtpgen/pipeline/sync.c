@@ -37,6 +37,7 @@ struct sync {
     struct arena *arena; /* for what is of no use afterwards */
     struct pipeline *p;
     int *depth, *looped, *clocks;
+    bool *some;          /* [steps]: in a block that some threads go through */
     enum scope *barrier; /* [steps]: before it; lane: none */
     bool *idle;          /* [steps]: commits before which, and the next one, nobody waits */
     int *wait;       /* [steps]: before it and its barrier, until so many groups are under way; -1: none */
@@ -93,7 +94,8 @@ static void meet_stage(struct sync *y, const struct trace *t, const struct stage
 {
     if (g->written >= 0) {
         const enum scope scope = share_scope(y->p, g->write, a);
-        const bool landing = g->async && (a->touch == TOUCH_WRITE || g->id == id);
+        /* who has read what a copy brought has waited for it */
+        const bool landing = g->async && (a->touch == TOUCH_WRITE ? g->reads == 0 : g->id == id);
         if (scope > SCOPE_LANE || landing)
             add_hazard(y, t, g->written, event, scope, landing);
     }
@@ -159,16 +161,22 @@ static void find_hazards(struct sync *y, const struct trace *t)
 /* The last event before which a barrier stands that stabs; -1: none. */
 static int stab(const struct sync *y, const struct hazard *h)
 {
-    for (int i = h->end; i >= h->low; i--)
-        if (!h->t->event[i].skewed && y->barrier[h->t->event[i].step] >= h->scope)
+    for (int i = h->end; i >= h->low; i--) {
+        const int step = h->t->event[i].step;
+        const bool meets = y->p->step[step].kind == STEP_MEET && y->p->step[step].scope >= h->scope;
+        if (!h->t->event[i].skewed && (y->barrier[step] >= h->scope || (meets && !h->landing)))
             return i;
+    }
     return -1;
 }
 
-/* May a barrier of the scope stand there? All its threads must come: of a block, not all turn loops alike. */
+/* May a barrier of the scope stand there? Copies that follow each other begin together. All its threads must
+ * come: not all go through each block; of a block of threads, not all turn loops alike. */
 static bool may_stand(const struct sync *y, int step, enum scope scope)
 {
-    return scope <= scope_of(y->p, SCOPE_TEAM) || y->clocks[step] == 0;
+    const struct step *s = &y->p->step[step];
+    const bool goes_on = step > 0 && s->kind == STEP_COPY && s[-1].kind == STEP_COPY && s->skew == s[-1].skew;
+    return !goes_on && !y->some[step] && (scope <= scope_of(y->p, SCOPE_TEAM) || y->clocks[step] == 0);
 }
 
 /* The last of the points in the fewest loops, moved up over what touches nothing. */
@@ -184,7 +192,7 @@ static int best_point(const struct sync *y, const struct hazard *h)
         const struct step *s = &y->p->step[event[best - 1].step];
         if (event[best - 1].skewed ||
             (s->kind != STEP_LOCAL && s->kind != STEP_NOTE && s->kind != STEP_BLOCK))
-            break;
+            break; /* what opens a block of some threads is not in it */
         best--;
     }
     return best < 0 ? -1 : event[best].step;
@@ -312,7 +320,7 @@ static void close_groups(struct pipeline *p)
     p->step = NULL;
     p->steps = p->step_capacity = 0;
     for (int i = 0; i < n; i++) {
-        if (old[i].kind >= STEP_COMMIT)
+        if (old[i].kind >= STEP_COMMIT) /* derived before */
             continue;
         append(p, old[i]);
         if (is_async(p, &old[i]) && (i + 1 == n || !is_async(p, &old[i + 1])))
@@ -337,9 +345,9 @@ static void add_derived(struct sync *y)
             waited = true;
         }
         if (y->wait[i] >= 0)
-            append(p, (struct step){.kind = STEP_WAIT, .number = y->wait[i]});
+            append(p, (struct step){.kind = STEP_WAIT, .every = old[i].every, .number = y->wait[i]});
         if (y->barrier[i] != SCOPE_LANE)
-            append(p, (struct step){.kind = STEP_BARRIER, .scope = y->barrier[i]});
+            append(p, (struct step){.kind = STEP_BARRIER, .every = old[i].every, .scope = y->barrier[i]});
         append(p, old[i]);
     }
 }
@@ -355,6 +363,8 @@ const char *pipeline_sync(struct pipeline *p)
     y.looped = counts[1];
     y.clocks = counts[2];
     trace_depths(p, y.depth, y.looped, y.clocks);
+    y.some = NEW_ARRAY(a, bool, n);
+    trace_some(p, y.some);
     y.barrier = NEW_ARRAY(a, enum scope, n);
     y.idle = NEW_ARRAY(a, bool, n);
     y.wait = NEW_ARRAY(a, int, n);

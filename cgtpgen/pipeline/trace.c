@@ -3,10 +3,12 @@
  */
 #include "pipeline/trace.h"
 
+#include <string.h>
+
 enum {
     TURNS_MOST = 64,   /* of the only loop that a run has */
     COUNTED_TURNS = 2, /* of a loop whose turns are known, and whose versions are alike */
-    OUTER_TURNS = 3
+    ENTERED = 3        /* how often the innermost of several loops is, each time with turns of its own */
 };
 
 struct runner {
@@ -32,6 +34,14 @@ int trace_end(const struct pipeline *p, int step)
         if (depth == 0)
             return step;
     }
+}
+
+void trace_some(const struct pipeline *p, bool *some)
+{
+    for (int i = 0; i < p->steps; i++)
+        if (p->step[i].kind == STEP_BLOCK && p->step[i].note)
+            for (int k = i + 1, end = trace_end(p, i); k <= end; k++)
+                some[k] = true;
 }
 
 void trace_depths(const struct pipeline *p, int *depth, int *looped, int *clocks)
@@ -92,7 +102,7 @@ static int turns_most(const struct pipeline *p)
 int trace_count(const struct pipeline *p)
 {
     const int levels = levels_of(p);
-    return levels == 0 ? 1 : levels == 1 ? turns_most(p) + 1 : levels == 2 ? 64 : 512;
+    return levels == 0 ? 1 : levels == 1 ? turns_most(p) + 1 : 1 << 2 * ENTERED;
 }
 
 static int turns_of(const struct runner *r, int loop, int time)
@@ -108,34 +118,61 @@ static int turns_of(const struct runner *r, int loop, int time)
     }
     if (r->levels == 1)
         return r->scenario;
-    if (level == 0)
-        return OUTER_TURNS;
-    return level == r->levels - 1 ? digit[r->scenario >> 2 * (time % 3) & 3]
-                                  : 1 + (r->scenario >> (6 + time % 3) & 1);
+    if (level == r->levels - 1 && r->levels > 2 && time > 0) /* the first time has shown what many turns do */
+        return r->scenario >> 2 * (time % ENTERED) & 3;
+    if (level == r->levels - 1)
+        return digit[r->scenario >> 2 * (time % ENTERED) & 3];
+    return r->levels == 2 ? ENTERED : level == 0 ? 2 : 2 - time % 2; /* 2 and then 1 of the loop between */
 }
 
 /* ---- running ---- */
 
-/* The versions that an access has, `ahead` turns from here. */
-static struct use use_of(const struct runner *r, const struct access *a, int ahead)
+/* Turns of a place's clock before the present one, since versions are counted anew; all of them. */
+static int turn_of(const struct runner *r, const struct place *q)
+{
+    return q->clock == LOOP_LAUNCH ? 0 : r->now[q->clock] - r->base[q->within * r->p->loop_count + q->clock];
+}
+
+/* Versions that a step has now which works in every so many-th turn; 0: it does not. */
+static int since(const struct runner *r, const struct step *s, bool drained)
+{
+    while (!s->accesses && s->kind >= STEP_COMMIT) /* waits and barriers stand before what it is */
+        s++;
+    const int turn = s->accesses ? turn_of(r, &r->p->place[s->access[0].place]) : 0;
+    return drained ? turn % s->every : (turn + 1) % s->every ? 0 : s->every;
+}
+
+/* The versions that an access has, `ahead` turns from here; of those of `last` turns. */
+static struct use use_of(const struct runner *r, const struct access *a, int ahead, int last)
 {
     const struct place *q = &r->p->place[a->place];
     const int n = r->p->loop_count, within = r->now[q->within], base = r->base[q->within * n + q->clock];
     if (within * n >= r->ends[q->within]) /* outside of the loop that versions are counted in */
         return (struct use){0};
-    const int turn = q->clock == LOOP_LAUNCH ? 0 : r->now[q->clock] - base + ahead;
+    const int turn = turn_of(r, q) + ahead - last + (last > 0);
     const int count = q->clock == LOOP_LAUNCH ? 1 : r->end[q->within][within * n + q->clock] - base;
     if (turn < 0 || turn >= count)
         return (struct use){0};
     const int version = turn * q->rate + (a->index < 0 ? 0 : a->index);
-    return (struct use){(within << 12) + version, version % q->stages, a->index < 0 ? q->rate : 1};
+    return (struct use){(within << 12) + version, version % q->stages,
+                        a->index < 0 ? q->rate * (last ? last : 1) : 1};
+}
+
+/* Is a step like the one before it, a call of what that has called, so that nothing can stand between? */
+static bool is_repeated(const struct runner *r, int step)
+{
+    const struct step *s = &r->p->step[step], *before = s - 1;
+    return step > 0 && s->kind == STEP_CALL && before->kind == STEP_CALL && s->accesses == before->accesses &&
+           memcmp(s->access, before->access, (size_t)s->accesses * sizeof *s->access) == 0;
 }
 
 static void emit(struct runner *r, int step, int ahead, bool skewed)
 {
     struct trace *t = r->trace;
     const struct step *s = &r->p->step[step];
-    if (!t)
+    const bool drained = skewed && s->skew == 0;
+    const int last = s->every ? since(r, s, drained) : 0;
+    if (!t || is_repeated(r, step) || (s->every && !last))
         return;
     struct event *e = &t->event[t->events++];
     e->step = step;
@@ -148,7 +185,7 @@ static void emit(struct runner *r, int step, int ahead, bool skewed)
                           .hash = e->hash * TRACE_BASE + (uint64_t)(2 * step + skewed + 1)};
     for (int i = 0; i < s->accesses; i++) {
         t->use = arena_grow(r->arena, t->use, t->uses, &t->use_capacity, sizeof *t->use);
-        t->use[t->uses++] = use_of(r, &s->access[i], s->skew + ahead);
+        t->use[t->uses++] = use_of(r, &s->access[i], s->skew + ahead - drained, last);
     }
 }
 
@@ -169,7 +206,7 @@ static void run_skewed(struct runner *r, int at)
     const int loop = loop_step(p, p->step[at].loop), end = trace_end(p, loop);
     int most = 0;
     for (int i = loop + 1; i < end; i = p->step[i].kind == STEP_LOOP ? trace_end(p, i) + 1 : i + 1) {
-        const int skew = fill ? p->step[i].skew : -p->step[i].skew;
+        const int skew = fill ? p->step[i].skew : p->step[i].every ? 1 : -p->step[i].skew;
         most = most > skew ? most : skew;
     }
     for (int k = 0; k < most; k++) {
@@ -177,7 +214,8 @@ static void run_skewed(struct runner *r, int at)
         const int ahead = fill ? k - most : k;
         for (int i = loop + 1; i < end; i = p->step[i].kind == STEP_LOOP ? trace_end(p, i) + 1 : i + 1) {
             const int skew = p->step[i].skew;
-            const bool there = fill ? skew > 0 && skew + ahead >= 0 : skew < 0 && skew + ahead < 0;
+            const bool rest = !fill && p->step[i].every && p->step[i].accesses && k == 0;
+            const bool there = rest || (fill ? skew > 0 && skew + ahead >= 0 : skew < 0 && skew + ahead < 0);
             if (p->step[i].kind == STEP_COMMIT ? copied : there) {
                 emit(r, i, ahead, true);
                 copied = p->step[i].kind != STEP_COMMIT;

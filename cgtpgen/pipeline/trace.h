@@ -40,6 +40,9 @@ void trace_run(struct arena *, const struct pipeline *, int i, struct trace *);
 /* The number of the step that ends a bracket. */
 int trace_end(const struct pipeline *, int step);
 
+/* [steps]: is it in a block that some threads go through? */
+void trace_some(const struct pipeline *, bool *some);
+
 /* [steps]: brackets around each; loops among them; those of unknown turns among these. */
 void trace_depths(const struct pipeline *, int *depth, int *looped, int *clocks);
 

@@ -407,6 +407,9 @@ static struct kernel_schedule cover_kernel(struct codes *codes, const struct pla
     if (!passes)
         try_slots(&base, &all, &best);
     name_schedules(&best);
+    for (int s = 0; s < best.schedules; s++)
+        if (best.schedule[s].evaluation->finish)
+            best.schedule[s].evaluation->finish(&best.schedule[s]);
     struct kernel_schedule k = {.kernel = kernel,
                                 .schedules = best.schedules,
                                 .schedule = best.schedule,

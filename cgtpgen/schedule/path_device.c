@@ -164,7 +164,7 @@ void device_path_note(struct out *o)
 
 /* ---- calls ---- */
 
-void device_path_comment(const struct device_path *c)
+const char *device_path_words(const struct device_path *c)
 {
     struct source *w = c->w;
     struct text words = {.arena = w->arena};
@@ -190,33 +190,12 @@ void device_path_comment(const struct device_path *c)
     }
     if (c->likewise)
         text_printf(&words, "; likewise %s", c->likewise);
-    line(c->o, "/* %s */", text_string(&words));
+    return text_string(&words);
 }
 
-/* Where the lane's arrays of slot z have the path's segment. */
-static int place_of_z(const struct device_path *c, const struct path *path)
+void device_path_comment(const struct device_path *c)
 {
-    const char *field = arena_printf(c->w->arena, "s%d", path->z);
-    int i = 0;
-    while (strcmp(c->lane->field[i].name, field) != 0)
-        i++;
-    return c->lane->field[i].at / c->lane->field[i].element;
-}
-
-/* An array of the lane's of slot z: its part for the path's segment. */
-static const char *part_of_z(const struct device_path *c, const struct path *path, const char *name)
-{
-    return c->lane ? plus_offset(c->w->arena, name, place_of_z(c, path))
-                   : arena_printf(c->w->arena, "%ss%d", name, path->z);
-}
-
-/* The same of an input that is in shared memory, where all lanes have theirs. */
-static const char *kept_part_of_z(const struct device_path *c, const struct path *path, const char *name)
-{
-    int at = place_of_z(c, path);
-    const char *offset = at ? arena_printf(c->w->arena, " + %d * CGTP_LANES", at) : "";
-    return arena_printf(c->w->arena, "cgtp_kept<%d>(%s.%s%s, lane)", c->channels * (2 * path->l3 + 1),
-                        c->kept, name, offset);
+    line(c->o, "/* %s */", device_path_words(c));
 }
 
 /* What a call passes for an operand. */
@@ -236,23 +215,12 @@ static const char *argument(const struct device_path *c, const struct recipe *r,
                            c->w->problem->y.segment[c->path->y].offset);
     if (role == ROLE_B)
         return arena_printf(a, "%ss%d", name, c->path->x);
-    if (role == ROLE_G && input && c->kept)
-        return kept_part_of_z(c, path, name);
     if (role == ROLE_G)
-        return part_of_z(c, path, name);
+        return arena_printf(a, "%ss%d", name, path->z);
     if (!input) {
         const struct operand *o = kernel_output(c->w->demand->kernel, source);
         const char *type = operand_size(o) == 2 ? arena_printf(a, ", %s", source_held(c->w->plan, o)) : "";
         const char *row = plus_offset(a, arena_printf(a, "%sout", name), path->weight_offset);
-        if (c->slices)
-            return arena_printf(a, "cgtp_outgoing_slice<%d%s>(at.%sp%d + %s, %s)", c->channels, type,
-                                c->slices, path->number, scaled(a, "lane", c->channels),
-                                c->some ? c->some : arena_printf(a, "%d", c->channels));
-        if (c->lanes)
-            row = arena_printf(a, "%s + %s", row, scaled(a, c->lanes, c->channels));
-        if (c->some || (c->aligned && c->aligned < c->channels))
-            return arena_printf(a, "cgtp_outgoing_some<%d, %d%s>(%s, %s)", c->channels, c->aligned, type, row,
-                                c->some ? c->some : arena_printf(a, "%d", c->channels));
         return arena_printf(a, "cgtp_outgoing<%d%s>(%s)", c->channels, type, row);
     }
     if (operand_size(source_input(c->w, source)) == 2)

@@ -19,15 +19,7 @@ struct device_path {
     int channels;                /* of a lane */
     bool by_table;               /* its matrix is a table (path_table.h) */
     const char *likewise;        /* numbers of paths that the call also computes, elsewhere; NULL: of none */
-    const char *some;            /* a variable: how many of them the lane has; NULL: all */
-    const char *lanes;  /* lanes before this one, where rows of weights begin before the first lane's; NULL:
-                           with its own */
-    const char *slices; /* an input of weights, in whose slices of the stage their gradients wait; NULL: they
-                           leave at once */
-    int aligned;        /* elements: rows of weights begin at multiples of so many */
-    const char *rows;   /* inputs of slot y are fields of this, in memory; NULL: they are in registers */
-    const char *kept; /* inputs of slot z are in these parts of shared memory; NULL: they are in registers */
-    const struct layout *lane; /* the lane's arrays of slot z; NULL: an array per segment */
+    const char *rows; /* inputs of slot y are fields of this, in memory; NULL: they are in registers */
     /* What a call passes for an operand of the recipe: an input, or (inputs + o) an output; NULL, or a
      * function that returns it: see above. */
     const char *(*argument)(const struct device_path *, int operand);
@@ -43,7 +35,8 @@ void device_path_function(const struct device_path *);
 /* The function's name. */
 const char *device_path_name(const struct device_path *);
 
-/* The path, and what its function computes of the coefficient, as a comment. */
+/* The path, and what its function computes of the coefficient; as a comment. */
+const char *device_path_words(const struct device_path *);
 void device_path_comment(const struct device_path *);
 
 /* Its call. */

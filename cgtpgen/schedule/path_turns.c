@@ -133,7 +133,7 @@ void calls_gradient_places(const struct path_calls *c, int operand)
             list[n++].offset += j * path_weight_rows(q.e);
         }
     }
-    build_local(c->pipeline, (struct local){places_of(c, operand), n, LOCAL_TABLE, list});
+    build_local(c->pipeline, (struct local){places_of(c, operand), n, LOCAL_TABLE, list, NULL});
 }
 
 /* Gradients of weights on their way from registers, v of each of so many paths' channels of B. */

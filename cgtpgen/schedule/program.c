@@ -30,17 +30,22 @@ const char *program_finish(struct schedule *s, struct pipeline *p, int registers
     return pipeline_sync(p);
 }
 
-void program_check(struct checker *c, const struct schedule *s)
+void program_check_sync(struct checker *c, const struct pipeline *p, int bytes)
 {
-    const struct demand *d = s->demand;
-    const int paths = d->plan->problem->paths;
     struct text said = {.arena = c->out->arena};
-    bool *has = NEW_ARRAY(c->out->arena, bool, paths + 1);
-    pipeline_check(s->pipeline, s->target->device->shared_bytes, &said);
+    pipeline_check(p, bytes, &said);
     for (const char *line = text_string(&said), *end; *line; line = end + 1) {
         end = line + strcspn(line, "\n");
         check_that(c, false, "%.*s", (int)(end - line), line);
     }
+}
+
+void program_check(struct checker *c, const struct schedule *s)
+{
+    const struct demand *d = s->demand;
+    const int paths = d->plan->problem->paths;
+    bool *has = NEW_ARRAY(c->out->arena, bool, paths + 1);
+    program_check_sync(c, s->pipeline, s->target->device->shared_bytes);
     for (int i = 0; i < s->pipeline->steps; i++)
         if (s->pipeline->step[i].kind == STEP_CALL && s->pipeline->step[i].call->path >= 0)
             has[s->pipeline->step[i].call->path] = true;
@@ -160,9 +165,9 @@ void programs_dump(struct text *out, const struct schedules *all)
     for (int k = 0; k < all->plan->kernels; k++)
         for (int s = 0; s < all->kernel[k].schedules; s++) {
             const struct schedule *q = &all->kernel[k].schedule[s];
-            if (!q->pipeline)
-                continue;
-            text_printf(out, "kernel %s, %s: pipeline\n", all->kernel[k].kernel->form->name, q->name);
-            pipeline_dump(out, q->pipeline);
+            for (const struct pipeline *p = q->pipeline; p; p = p->next) {
+                text_printf(out, "kernel %s, %s: pipeline\n", all->kernel[k].kernel->form->name, q->name);
+                pipeline_dump(out, p);
+            }
         }
 }

@@ -88,6 +88,8 @@ struct evaluation {
     double (*least)(const struct demand *);
     /* Decides everything; why it does not after all, or NULL. */
     const char *(*plan)(struct arena *, struct schedule *);
+    /* What has to be done of schedules that are taken alone; NULL: nothing. */
+    void (*finish)(struct schedule *);
     /* Reports what is wrong with what it decided (check.h). */
     void (*check)(struct checker *, const struct schedule *);
     /* Areas of the workspace, under names that begin with the schedule's or an output's. */

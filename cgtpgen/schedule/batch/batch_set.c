@@ -119,7 +119,7 @@ void batch_turn(struct batch_writer *c)
     bool some = c->part->blocks < c->g->channel_blocks;
     line(c->o, "{ /* path set %d */", c->number);
     int turn = c->number - c->phase->first; /* of the phase's */
-    const char *stage = arena_printf(w->arena, "ring.turn(done%s, turns, lane, load_%d)",
+    const char *stage = arena_printf(w->arena, "cgtp_turn(ring, done%s, turns, lane, load_%d)",
                                      turn ? arena_printf(w->arena, " + %d", turn) : "",
                                      c->phase->first + (turn + c->g->stages - 1) % c->phase->sets);
     if (batch_stages(c))

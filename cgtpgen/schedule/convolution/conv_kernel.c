@@ -8,118 +8,6 @@
 
 #include <string.h>
 
-/* ---- receivers ---- */
-
-/* A call whose table of z is that of the set: of several alike, the one that the block computes. */
-static void emit_of_set(struct conv *c, int mul, const char *call, const char *more, const char *arguments)
-{
-    for (int i = 0; i < c->alike; i++) {
-        if (c->alike > 1)
-            line(c->o, "%s",
-                 i == 0              ? "if (which == 0)"
-                 : i + 1 == c->alike ? "else"
-                                     : arena_printf(c->w->arena, "else if (which == %d)", i));
-        const struct conv other = conv_of_set(c, c->number + i);
-        line(c->o, "%s<%s_z%s>(%s);", call, conv_table(&other, mul), more, arguments);
-    }
-}
-
-static int lane_elements(const struct conv *c)
-{
-    return c->s->lane.bytes / kernel_size(c->w->kernel->kernel);
-}
-
-/* Brings what the receiver's row of an input has for paths of so many channels to registers, or where it is
- * kept. */
-static void emit_receiver_row(struct conv *c, int mul, const char *name, const char *row)
-{
-    struct arena *a = c->w->arena;
-    const int at = conv_z_begin(c, mul);
-    const char *factors = conv_has_factors(c, mul) ? arena_printf(a, ", %s_z", conv_table(c, mul)) : "";
-    if (own(c->w)->keeps_z) {
-        const char *kept =
-            at ? arena_printf(a, "own.%s + %d * CGTP_LANES", name, at) : arena_printf(a, "own.%s", name);
-        emit_of_set(c, mul, "cgtp_keep_segments", factors, arena_printf(a, "%s, %s", kept, row));
-        return;
-    }
-    const char *part = plus_offset(a, name, at);
-    emit_of_set(c, mul, "cgtp_load_segments", "", arena_printf(a, "%s, %s", part, row));
-    if (*factors)
-        line(c->o, "cgtp_scale_segments<%s_z>(%s);", conv_table(c, mul), part);
-}
-
-/* The receiver's rows of inputs, and its sums, in registers. */
-static void emit_receiver_begin(struct conv *c)
-{
-    struct source *w = c->w;
-    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + w->form->outputs + 1);
-    int n = conv_operands(w, SLOT_G, true, number);
-    for (int i = 0; i < n; i++) {
-        const char *name = conv_name(w, true, number[i]);
-        line(c->o, "real %s[%d] = {0};", name, lane_elements(c));
-        if (own(w)->carries)
-            line(c->o, "%s %ssum[%d] = {0}; /* to which %s is to be added */",
-                 own(w)->wide ? precision_table[w->spec->sum].c : "real", name, lane_elements(c), name);
-    }
-    n = conv_operands(w, SLOT_G, false, number);
-    for (int i = 0; i < n; i++) {
-        const char *name = conv_name(w, false, number[i]);
-        const char *row =
-            arena_printf(w->arena, "l.%s + (int64_t)node * %s, channel_block, lane",
-                         source_input(w, number[i])->array, source_stride(w, source_input(w, number[i])));
-        if (!own(w)->keeps_z)
-            line(c->o, "real %s[%d];", name, lane_elements(c));
-        for (int k = 0; k < c->s->parts; k++)
-            emit_receiver_row(c, c->s->part[k], name, row);
-    }
-}
-
-/* What becomes of the receiver's sums. */
-static void emit_receiver_end(struct conv *c)
-{
-    struct source *w = c->w;
-    struct out *o = c->o;
-    const char *pass = own(w)->name;
-    int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1), n = conv_operands(w, SLOT_G, true, output);
-    struct text sums = {.arena = w->arena};
-    for (int i = 0; i < n; i++) {
-        const char *name = conv_name(w, true, output[i]);
-        if (own(w)->carries)
-            text_printf(&sums, ", cgtp_carried(%ssum, %s)", name, name);
-        else
-            text_printf(&sums, ", cgtp_plain(%s)", name);
-    }
-    for (int i = 0; i < n && conv_narrow(c); i++)
-        line(o, "cgtp_join_items<%d>(%s);", c->s->lanes, conv_name(w, true, output[i]));
-    if (own(w)->hands_over) {
-        line(o,
-             "if (cgtp_hand_over<%d>(tiles, graph, tile, node, count, {l.flag_%s, l.partial_%s, PARTIAL_%s, "
-             "partial_row%s%s}, lane%s))",
-             c->s->channel_blocks, pass, pass, pass, c->s->channel_blocks > 1 ? " + channel_block" : "",
-             own(w)->teams ? ", (real *)own.ring, (int)(sizeof own / sizeof(real))" : "", text_string(&sums));
-        line(o, "continue;");
-    }
-    if (own(w)->b_outputs)
-        line(o, "cgtp_sync_warp(); /* the last edge's rows have left the staging buffers */");
-    for (int i = 0; i < n; i++) {
-        const struct operand *f = kernel_output(w->demand->kernel, output[i]);
-        const char *name = f->symbol;
-        if (own(w)->carries)
-            line(o, "cgtp_finish(%ssum, %s);", name, name);
-        for (int k = 0; k < c->s->parts; k++) {
-            const int mul = c->s->part[k];
-            const char *part = plus_offset(w->arena, name, conv_z_begin(c, mul));
-            if (conv_has_factors(c, mul))
-                line(c->o, "cgtp_scale_segments<%s_z>(%s);", conv_table(c, mul), part);
-            emit_of_set(c, mul, "cgtp_store_segments", "",
-                        arena_printf(w->arena,
-                                     "own.staging.rows, %s, l.%s + (int64_t)node * %s, channel_block, "
-                                     "cgtp_reload_lane()",
-                                     part, f->array, source_stride(w, f)));
-        }
-    }
-}
-
 /* Is the set's function told which set it computes? */
 static bool takes_which(const struct conv *c)
 {
@@ -131,7 +19,7 @@ static bool takes_which(const struct conv *c)
 static int numbers_ahead(const struct conv *c, const char *name[2])
 {
     int n = 0;
-    if (conv_needs_senders(c->w))
+    if (edges_need_senders(c->s->pipeline))
         name[n++] = "senders";
     if (own(c->w)->orders)
         name[n++] = "order";
@@ -169,71 +57,37 @@ static void emit_set_head(struct conv *c)
          "int channel_block, %swarp_%d &own, %s%s%scgtp_policy stream, cgtp_policy keep)",
          g->name, c->number, g->reduces ? c->s->channel_blocks : 0, g->hands_over ? "true" : "false",
          takes_which(c) ? "int which, " : "", c->label,
-         g->reduces ? arena_printf(c->w->arena, "%s &sums, ", c->s->reduce.name) : "",
+         g->reduces ? arena_printf(c->w->arena, "%s &sums, ", conv_reduce_of(c->s)->name) : "",
          g->hands_over ? "int64_t partial_row, " : "", of_numbers_ahead(c, ahead, ", "));
     line(c->o, "{");
 }
 
+/* The code of a path has its name, and the call what is said above it, as they are written. */
+static void name_codes(struct conv *c)
+{
+    const struct pipeline *p = c->s->pipeline;
+    for (int i = 0; i < p->steps; i++) {
+        struct call *call = p->step[i].call;
+        int number = 0;
+        if (!call || call->path < 0)
+            continue;
+        while (c->s->path[number] != call->path)
+            number++;
+        const struct device_path path = conv_path(c, number);
+        call->function = device_path_name(&path);
+        call->note = device_path_words(&path);
+    }
+}
+
 static void emit_set(struct conv *c)
 {
-    struct source *w = c->w;
-    struct out *o = c->o;
-    const struct convolution *g = own(w);
-    const char *index = index_type(w);
+    const struct edges_words words = {own(c->w)->name,     c->label,       index_type(c->w),
+                                      c->w->spec->compute, c->number == 0, c->alike};
+    name_codes(c);
     emit_set_head(c);
-    line(o, "const auto &graph = l.graph;");
-    if (g->hands_over)
-        line(o, "const cgtp_tile &tile = own.tile;");
-    line(o, "const int lane = cgtp_pinned_lane();");
-    line(o, "cgtp_tile_prologue prologue = tiles.begin(graph, number);");
-    line(o, "const int64_t first = prologue.first;");
-    line(o, "const int count = prologue.count;");
-    if (conv_needs_senders(w))
-        line(o, "senders.begin(graph.sender, first, count, lane);");
-    if (g->orders)
-        line(o, "order.begin(graph.order, first, count, lane);");
-    if (!conv_all_whole(c->s))
-        line(o, "cgtp_clear_stages(own.ring, lane); /* which lanes without channels read */");
-    line(o, "cgtp_ring<stage_%d, %d> ring(own.ring);", c->label, g->stages);
-    line(o, "int done = 0; /* edges of the tile */");
-    for (int k = 0; k < c->s->parts && g->w_outputs; k++)
-        if (!conv_is_whole(c->s, c->s->part[k]))
-            line(o, "const int channels%s = cgtp_own_channels<%s>(channel_block, lane);",
-                 conv_suffix(c, c->s->part[k]), conv_table(c, c->s->part[k]));
-    if (conv_narrow(c)) {
-        line(o, "/* Each %d lanes have an edge, %d edges a turn. */", c->s->lanes, conv_abreast(c->s));
-        line(o, "const int side = lane / %d, turns = (count + %d) / %d;", c->s->lanes, conv_abreast(c->s) - 1,
-             conv_abreast(c->s));
-        line(o, "const stage_%d *stage = own.ring;", c->label);
-    }
-    conv_rows(c);
-    conv_load(c);
-    if (g->reduces)
-        conv_reduce(c);
-    if (g->b_outputs)
-        conv_put_x(c);
-    if (conv_needs_senders(w))
-        line(o, "ring.begin(%s, load_item);", conv_narrow(c) ? "turns" : "count");
-    line(o, "tiles.resolve(graph, prologue);");
-    line(o, "%s node = (%s)prologue.node;", index, index);
-    line(o, "ring.fill(%s, load%s);", conv_narrow(c) ? "turns" : "count",
-         conv_needs_senders(w) ? "_sender" : "");
-    line(o, "tiles.commit(prologue, number);");
-    if (conv_needs_senders(w))
-        line(o, "tiles.ask(senders, graph.sender, count, lane);");
-    if (g->orders)
-        line(o, "tiles.ask(order, graph.order, count, lane);");
-    line(o, "CGTP_LOOP");
-    line(o, "for (; done < count; node++) {");
-    line(o, "const int full = tiles.reach(graph, node, first, done), end = full < count ? full : count;");
-    emit_receiver_begin(c);
-    conv_edges(c);
-    if (g->g_outputs)
-        emit_receiver_end(c);
-    line(o, "}");
-    conv_end_edges(c);
-    line(o, "}");
-    blank(o);
+    pipeline_print_edges(c->o, c->s->pipeline, &words);
+    line(c->o, "}");
+    blank(c->o);
 }
 
 /* ---- kernels ---- */
@@ -396,10 +250,10 @@ static void emit_layouts(struct out *o, const struct convolution *g)
         const struct path_set *s = &g->set[i];
         if (s->like != i)
             continue;
-        emit_layout_of_set(o, s->stage, i);
-        emit_layout_of_set(o, s->warp, i);
+        emit_layout_of_set(o, *conv_stage_of(s), i);
+        emit_layout_of_set(o, s->pipeline->of_warp, i);
         if (g->reduces && (i == 0 || !g->one_reduce))
-            emit_layout_of_set(o, s->reduce, i);
+            emit_layout_of_set(o, *conv_reduce_of(s), i);
     }
     if (g->sets > 1) {
         layout_print(o, g->warp);

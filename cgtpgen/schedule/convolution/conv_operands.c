@@ -22,28 +22,6 @@ const struct operand *conv_array(const struct source *w, enum slot slot)
     return o;
 }
 
-bool conv_needs_senders(const struct source *w)
-{
-    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + 1);
-    return conv_operands(w, SLOT_X, false, number) || (own(w)->b_outputs && !own(w)->edge_buffer);
-}
-
-const char *conv_name(const struct source *w, bool output, int number)
-{
-    return output ? w->form->output[number].symbol : w->form->input[number].symbol;
-}
-
-int conv_components_x(const struct source *w, int x)
-{
-    return 2 * w->problem->x.segment[x].ir.l + 1;
-}
-
-const char *conv_in_stage(const struct conv *c, int input, int number)
-{
-    const struct form_argument *in = &c->w->form->input[input];
-    return arena_printf(c->w->arena, "at.%s", conv_field(c->w->arena, in->symbol, in->slot, number));
-}
-
 /* The paths that are number i of the sets like it; NULL: none. */
 static const char *likewise(const struct conv *c, int i)
 {
@@ -51,38 +29,6 @@ static const char *likewise(const struct conv *c, int i)
     for (int k = 1; k < c->alike; k++)
         text_printf(&list, "%s%d", k > 1 ? ", " : "", c->s[k].path[i]);
     return c->alike > 1 ? text_string(&list) : NULL;
-}
-
-/* The lane's number among those of its edge, and of blocks before. */
-static const char *first_lane(const struct conv *c)
-{
-    const char *lane = conv_narrow(c) ? arena_printf(c->w->arena, "lane %% %d", c->s->lanes) : "lane";
-    return c->s->channel_blocks > 1
-               ? arena_printf(c->w->arena, "(channel_block * %d + %s)", c->s->lanes, lane)
-           : conv_narrow(c) ? arena_printf(c->w->arena, "(%s)", lane)
-                            : lane;
-}
-
-const struct operand *conv_waits_in(const struct conv *c)
-{
-    struct source *w = c->w;
-    int *number = NEW_ARRAY(w->arena, int, w->form->inputs + w->form->outputs + 1);
-    bool apart = false;
-    for (int k = 0; k < c->s->parts; k++) {
-        const int channels = conv_channels(c->s, c->s->part[k]);
-        int vector = own(w)->aligned[SLOT_W]; /* that a lane may store at once */
-        while (channels % vector)
-            vector /= 2;
-        apart |= channels > vector;
-    }
-    if (!apart || conv_operands(w, SLOT_W, true, number) != 1)
-        return NULL;
-    const struct operand *out = kernel_output(w->demand->kernel, number[0]);
-    const int n = conv_operands(w, SLOT_W, false, number);
-    for (int i = 0; i < n; i++)
-        if (source_input(w, number[i])->held == out->held)
-            return source_input(w, number[i]);
-    return NULL;
 }
 
 struct device_path conv_path(const struct conv *c, int i)
@@ -95,30 +41,9 @@ struct device_path conv_path(const struct conv *c, int i)
                                 .code = own(c->w)->code[number],
                                 .matrix = own(c->w)->matrix[number],
                                 .channels = conv_channels(c->s, c->w->problem->path[number].mul_x),
-                                .some = conv_is_whole(c->s, c->w->problem->path[number].mul_x)
-                                            ? NULL
-                                            : arena_printf(c->w->arena, "channels%s",
-                                                           conv_suffix(c, c->w->problem->path[number].mul_x)),
-                                .slices = conv_waits_in(c) ? conv_waits_in(c)->symbol : NULL,
-                                .lanes = c->s->parts > 1 ? first_lane(c) : NULL,
-                                .aligned = own(c->w)->aligned[SLOT_W],
                                 .by_table = own(c->w)->by_table && conv_together(own(c->w), number) == 1 &&
                                             matrix_has_table(own(c->w)->matrix[number]),
-                                .likewise = likewise(c, i),
-                                .kept = own(c->w)->keeps_z ? "own" : NULL,
-                                .lane = &c->s->lane};
-}
-
-const char *conv_x_out(const struct conv *c)
-{
-    int64_t at = c->s->edge_at;
-    bool same = true;
-    for (int i = 0; i < c->s->xs; i++) {
-        const struct operand_block *b = &conv_array(c->w, SLOT_X)->block[c->s->x[i]];
-        same &= at == b->offset;
-        at += b->channels * b->components;
-    }
-    return own(c->w)->edge_buffer && !same ? "edge" : "x";
+                                .likewise = likewise(c, i)};
 }
 
 /* Queues of tiles: one for each channel block of a path set; warp groups share the first. */

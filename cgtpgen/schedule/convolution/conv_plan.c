@@ -155,9 +155,9 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
     }
     for (int i = 0; i < g->sets; i++) {
         struct path_set *s = &g->set[i];
-        conv_layout_stage(a, g, s);
-        stage = stage > s->stage.bytes ? stage : s->stage.bytes;
-        least = least < s->stage.bytes ? least : s->stage.bytes;
+        conv_places(a, g, s);
+        stage = stage > conv_stage_of(s)->bytes ? stage : conv_stage_of(s)->bytes;
+        least = least < conv_stage_of(s)->bytes ? least : conv_stage_of(s)->bytes;
         longest = longest > s->longest ? longest : s->longest;
         x_out = x_out > s->x_bytes ? x_out : s->x_bytes;
         all = all > s->g_length ? all : s->g_length;

@@ -9,6 +9,7 @@
 #ifndef CGTPGEN_CONV_PLAN_H
 #define CGTPGEN_CONV_PLAN_H
 
+#include "pipeline/pipeline.h"
 #include "util/layout.h"
 #include "schedule/schedule.h"
 
@@ -41,37 +42,35 @@ enum { ALIGNED_MOST = 8 };
 
 /* Paths computed together by a warp; all of the convolution's into a segment of z, where there is one. */
 struct path_set {
-    int paths, *path;      /* numbers, in the order of computation */
-    int xs, *x;            /* segments of x they read */
-    int zs, *z;            /* of the paths, the first into each segment of z, in the same order */
-    int parts, *part;      /* the numbers of channels that they have; mostly one */
-    int mul;               /* the largest of them */
-    int channels;          /* V: neighbouring channels of a lane, of so many */
-    int lanes;             /* of an edge: 32, or fewer where a warp has several edges side by side */
-    int channel_blocks;    /* warps that share the channels: mul / (32 V), rounded up */
-    int held;              /* registers that would be enough if rows stayed in them for the whole edge */
-    int alive;             /* words of values that are alive at once while an edge is worked on */
-    int registers_least;   /* that a thread needs, if nothing is to spill */
-    int registers;         /* that ptxas is predicted to take */
-    bool keeps_rows;       /* do registers hold where the rows of a tile's edges begin? */
-    int g_length;          /* elements of outputs of slot z that a lane holds */
-    struct layout stage;   /* what a warp brings in for an edge */
-    struct layout edge;    /* gradients of x on their way out: a slice per segment of x and output */
-    struct layout staging; /* through which rows leave: of z in batches, of x by edge */
-    struct layout warp;    /* of a warp: its ring of stages, the staging, its tile */
-    struct layout reduce;  /* of a warp group: outputs of slot y, which its warps sum */
-    struct layout lane;    /* a lane's elements of an operand of slot z */
-    int longest, x_bytes;  /* of the longest segment of z, of the gradients of x */
-    int stage_bytes;       /* of a stage, about */
-    int memory;            /* shared memory of a warp, at least */
-    int bytes;             /* moved an edge, from and to L2 or beyond */
-    int work;              /* instructions of an edge, or of those side by side */
-    int share;             /* of the three above */
-    int hand_over;         /* of a receiver's sums to another warp: time, in instructions */
-    int y_begin, y_end;    /* components of y that its paths have, and in its sums */
-    int part_at;           /* its first among the parts of an item's A output */
-    int edge_at; /* gradients of x go through a buffer of edges: where this set's begin in its row */
-    int like;    /* the set whose loop computes it, moved: of some that follow each other the first; itself */
+    int paths, *path;     /* numbers, in the order of computation */
+    int xs, *x;           /* segments of x they read */
+    int zs, *z;           /* of the paths, the first into each segment of z, in the same order */
+    int parts, *part;     /* the numbers of channels that they have; mostly one */
+    int mul;              /* the largest of them */
+    int channels;         /* V: neighbouring channels of a lane, of so many */
+    int lanes;            /* of an edge: 32, or fewer where a warp has several edges side by side */
+    int channel_blocks;   /* warps that share the channels: mul / (32 V), rounded up */
+    int held;             /* registers that would be enough if rows stayed in them for the whole edge */
+    int alive;            /* words of values that are alive at once while an edge is worked on */
+    int registers_least;  /* that a thread needs, if nothing is to spill */
+    int registers;        /* that ptxas is predicted to take */
+    bool keeps_rows;      /* do registers hold where the rows of a tile's edges begin? */
+    int g_length;         /* elements of outputs of slot z that a lane holds */
+    struct layout lane;   /* a lane's elements of an operand of slot z */
+    int longest, x_bytes; /* of the longest segment of z, of the gradients of x */
+    int stage_bytes;      /* of a stage, about */
+    int memory;           /* shared memory of a warp, at least */
+    int bytes;            /* moved an edge, from and to L2 or beyond */
+    int work;             /* instructions of an edge, or of those side by side */
+    int share;            /* of the three above */
+    int hand_over;        /* of a receiver's sums to another warp: time, in instructions */
+    int y_begin, y_end;   /* components of y that its paths have, and in its sums */
+    int part_at;          /* its first among the parts of an item's A output */
+    int edge_at;          /* gradients of x go through a buffer of edges: where this set's begin in its row */
+    struct pipeline *pipeline; /* its work: conv_program.c */
+    struct conv_program *program;
+    const char *unsound; /* why it has no waits and barriers; NULL: it has */
+    int like; /* the set whose loop computes it, moved: of some that follow each other the first; itself */
 };
 
 /* Segments of x whose paths are alike: of each the next. */
@@ -188,9 +187,17 @@ static inline int conv_partial_bytes(const struct convolution *g, const struct p
 {
     return LANES * s->g_length * conv_sum_words(g) * kernel_size(g->demand->kernel);
 }
+static inline struct layout *conv_stage_of(const struct path_set *s)
+{
+    return &s->pipeline->group[0].layout;
+}
+static inline struct layout *conv_reduce_of(const struct path_set *s)
+{
+    return &s->pipeline->group[3].layout;
+}
 static inline bool conv_team_fits(const struct convolution *g, const struct path_set *s)
 {
-    return conv_partial_bytes(g, s) <= g->stages * s->stage.bytes;
+    return conv_partial_bytes(g, s) <= g->stages * conv_stage_of(s)->bytes;
 }
 
 /* What paths share that are alike: nothing; the loops of their path sets; one path set, and forms. */
@@ -257,8 +264,9 @@ int conv_sums_bytes(const struct convolution *, const struct path_set *);
 /* Bytes of the receiver's rows in a warp's shared memory, if they are kept there. */
 int conv_kept_bytes(const struct convolution *, const struct path_set *);
 
-/* Lays out a stage and a lane's elements; and, once the ring and the buffers are chosen, shared memory. */
-void conv_layout_stage(struct arena *, const struct convolution *, struct path_set *);
+/* Where everything of a set is, and a lane's elements, as ring and buffers are chosen so far; then, shared
+ * memory. */
+void conv_places(struct arena *, const struct convolution *, struct path_set *);
 /* Elements of a stage for rows of y. */
 int conv_y_room(const struct operand *, const struct path_set *);
 void conv_layout_block(struct arena *, struct convolution *);
@@ -266,6 +274,17 @@ void conv_layout_block(struct arena *, struct convolution *);
 /* Counts a path set's values that are alive at once, and the registers that follow; `most`: that there are.
  */
 void conv_registers(struct arena *, const struct convolution *, struct path_set *, int most);
+
+/* Writes the set's work as a pipeline, with waits and barriers. Why it cannot be, or NULL. */
+const char *conv_program(struct path_set *);
+
+/* The factors of segment i of z, which its matrix leaves out; NULL: they are all 1. */
+const struct surd *conv_column(const struct convolution *, const struct path_set *, int i);
+
+/* Do matrices of the set's paths of so many channels leave out factors of z? Whose segments a gradient of x
+ * has where it is written: "x", or "edge" where they are elsewhere in the rows of the buffer of edges. */
+bool conv_has_factors(const struct convolution *, const struct path_set *, int mul);
+const char *conv_x_out(const struct convolution *, const struct path_set *);
 
 /* Names the device code of a schedule, and its structs. */
 void conv_layout_name(struct arena *, const struct schedule *, int label);

@@ -35,16 +35,6 @@ static const char *segments(struct arena *a, int n, const struct operand_block *
     return arena_printf(a, "static constexpr cgtp_segment segment[] = {%s};", text_string(&list));
 }
 
-/* The factors of a segment of z; NULL: they are all 1. */
-static const struct surd *column_of(const struct conv *c, int i)
-{
-    const struct matrix *m = own(c->w)->matrix[c->s->z[i]];
-    for (int k = 0; k < m->columns && m->column; k++)
-        if (m->column[k].sign && !surd_is_one(m->column[k]))
-            return m->column;
-    return NULL;
-}
-
 static int mul_of_z(const struct conv *c, int i)
 {
     return c->w->problem->path[c->s->z[i]].mul_x;
@@ -58,7 +48,7 @@ static void emit_factors(struct conv *c, int mul)
     line(c->o, "static constexpr real factor[] = {");
     for (int i = 0; i < c->s->zs; i++) {
         const struct path *p = &w->problem->path[c->s->z[i]];
-        const struct surd *column = column_of(c, i);
+        const struct surd *column = conv_column(own(c->w), c->s, i);
         struct text one = {.arena = w->arena};
         if (p->mul_x != mul)
             continue;
@@ -76,22 +66,6 @@ static void emit_factors(struct conv *c, int mul)
     }
     line(c->o, "%s", text_string(&all));
     line(c->o, "};");
-}
-
-bool conv_has_factors(const struct conv *c, int mul)
-{
-    for (int i = 0; i < c->s->zs; i++)
-        if (mul_of_z(c, i) == mul && column_of(c, i))
-            return true;
-    return false;
-}
-
-int conv_z_begin(const struct conv *c, int mul)
-{
-    int elements = 0;
-    for (int i = 0; i < c->s->zs && mul_of_z(c, i) != mul; i++)
-        elements += conv_channels(c->s, mul_of_z(c, i)) * (2 * c->w->problem->path[c->s->z[i]].l3 + 1);
-    return elements;
 }
 
 static void emit_z_table(struct conv *c, int mul, bool factors)
@@ -160,14 +134,14 @@ static void emit_tables_of(struct conv *c, int mul)
          conv_table(c, mul), mul, conv_channels(c->s, mul), c->s->lanes, c->s->channel_blocks);
     for (int s = 0; s < SLOT_COUNT; s++)
         n[s] = conv_operands(w, (enum slot)s, false, number);
-    if (n[SLOT_X] || (g->b_outputs && strcmp(conv_x_out(c), "x") == 0))
+    if (n[SLOT_X] || (g->b_outputs && strcmp(conv_x_out(g, c->s), "x") == 0))
         emit_x_table(c, mul, false);
-    if (g->b_outputs && strcmp(conv_x_out(c), "edge") == 0)
+    if (g->b_outputs && strcmp(conv_x_out(g, c->s), "edge") == 0)
         emit_x_table(c, mul, true);
     if (n[SLOT_W])
         emit_w_table(c, mul);
     if (n[SLOT_G] || g->g_outputs)
-        emit_z_table(c, mul, conv_has_factors(c, mul));
+        emit_z_table(c, mul, conv_has_factors(g, c->s, mul));
     for (int i = 1; i < c->alike; i++) {
         struct conv other = conv_of_set(c, c->number + i);
         line(c->o, "/* Path set %d is like it; its paths are %s. */", other.number,

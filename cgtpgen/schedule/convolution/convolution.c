@@ -3,6 +3,7 @@
 
 #include "schedule/check.h"
 #include "schedule/evaluations.h"
+#include "schedule/program.h"
 #include "schedule/report.h"
 
 static void areas(struct areas *all, const struct schedule *s)
@@ -35,6 +36,20 @@ static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_s
     *receiver_row = true;
     for (int o = 0; o < s->demand->outputs; o++)
         *by_sender |= s->route[o].kind == ROUTE_EDGE_BUFFER;
+}
+
+/* The work of path sets, written down. */
+static void finish(struct schedule *s)
+{
+    const struct convolution *g = s->own;
+    struct pipeline **last = &s->pipeline;
+    for (int i = 0; i < g->sets; i++) {
+        if (g->set[i].like != i)
+            continue;
+        g->set[i].unsound = conv_program(&g->set[i]);
+        *last = g->set[i].pipeline;
+        last = &g->set[i].pipeline->next;
+    }
 }
 
 static void device(struct source *w, const struct schedule *s)
@@ -106,6 +121,10 @@ static void check(struct checker *c, const struct schedule *s)
                    "path set %d: a row of %d bytes does not fit its buffer of %d", i, q->longest,
                    g->buffer_bytes);
         check_together(c, g, q);
+        if (q->like == i)
+            check_that(c, !q->unsound, "path set %d: %s", i, q->unsound);
+        if (q->like == i)
+            program_check_sync(c, q->pipeline, g->device->shared_bytes);
         check_that(c, is_like(g, q, &g->set[q->like]), "path set %d has not the loop of path set %d", i,
                    q->like);
         check_that(c,
@@ -146,7 +165,7 @@ static void report(struct report *r, const struct schedule *s)
         report_part(record, "values_alive", q->alive, most);
         report_part(record, "registers_least", q->registers_least, most);
         report_part(record, "registers", q->registers, most);
-        report_number(record, "stage_bytes", q->stage.bytes);
+        report_number(record, "stage_bytes", conv_stage_of(q)->bytes);
         report_number(record, "instructions_per_edge", q->work);
         report_number(record, "bytes_per_edge", q->bytes);
         report_share(record, "time_per_edge", q->share);
@@ -164,6 +183,7 @@ const struct evaluation convolution_evaluation = {
     .refuses = conv_refuses,
     .refuses_path = conv_refuses_path,
     .plan = conv_plan,
+    .finish = finish,
     .check = check,
     .areas = areas,
     .reads_graph = reads_graph,

@@ -1,0 +1,524 @@
+/* print_edges.c - pipelines of edges: what a team does with a tile of them, the body of a function; its
+ * arguments and the kernel around it are its caller's. Rows come and go by templates of the runtime
+ * (cgtp_convolution.h, cgtp_epilogue.h), waits and barriers stand where the pipeline has them.
+ */
+#include "pipeline/edges.h"
+#include "pipeline/share.h"
+#include "pipeline/trace.h"
+
+#include <assert.h>
+#include <string.h>
+
+static const struct place *place_of(const struct edges *c, const struct access *a)
+{
+    return &c->p->place[a->place];
+}
+
+/* An element for each of the edges side by side. */
+static const char *of_item(const struct edges *c, const char *name)
+{
+    return c->p->walk.abreast ? arena_printf(c->a, "%s[side]", name) : name;
+}
+
+static const struct loop *edge_loop(const struct edges *c)
+{
+    int last = 0;
+    for (int i = 0; i < c->p->loop_count; i++)
+        last = c->p->loop[i].counted ? last : i;
+    return &c->p->loop[last];
+}
+
+static const char *group_name(const struct edges *c, const struct place *q)
+{
+    return c->p->group[q->group].name;
+}
+
+/* ---- where places are ---- */
+
+/* The row of item `item` (an expression) that a worker's sums of it go to. */
+static const char *item_row(const struct edges *c, const struct place *q, const char *item)
+{
+    if (!q->rows)
+        return arena_printf(c->a, "l.%s + %s * %s", q->operand->array, item, edges_stride(c, q->operand));
+    return arena_printf(c->a, "l.%s%s + (%s * %d%s%s) * %d", q->name, q->rows, item, q->parts,
+                        q->part ? arena_printf(c->a, " + %d", q->part) : "",
+                        q->part_of_warp ? " + channel_block" : "", q->row_elements);
+}
+
+static const char *row_in_memory(const struct edges *c, const struct place *q)
+{
+    if (q->table)
+        return arena_printf(c->a, "%sout", q->name);
+    if (q->operand->index == INDEX_RECEIVER)
+        return arena_printf(c->a, "l.%s + (int64_t)node * %s", q->operand->array,
+                            edges_stride(c, q->operand));
+    return item_row(c, q, c->p->walk.orders && !c->p->walk.abreast ? "at.item" : "edge");
+}
+
+/* Of sums that a team's warps have: a version, and each warp's in it. */
+static const char *of_team(const struct edges *c, const struct place *q, const char *version,
+                           const char *warp)
+{
+    const char *at = arena_printf(c->a, "sums.%s[(unsigned)%s %% %d]", q->name, version, q->stages);
+    return q->summed ? arena_printf(c->a, "%s[%s]", at, warp) : at;
+}
+
+static const char *version_of(const struct edges *c, const struct place *q, int field)
+{
+    if (q->how == HOW_STANDS)
+        return row_in_memory(c, q);
+    if (edges_is_brought(q) || q->alias >= 0)
+        return edges_field(c, q, field, "at");
+    if (q->scope == SCOPE_TEAM)
+        return of_team(c, q, "done", c->p->spread[0].blocks > 1 ? "channel_block" : "0");
+    if (!c->p->group[q->group].instead)
+        return arena_printf(c->a, "own.%s", q->name);
+    const char *member = arena_printf(c->a, "own.%s.%s", group_name(c, q), q->name);
+    return q->field[field].name ? edges_field(c, q, field, member) : member;
+}
+
+/* ---- calls ---- */
+
+static const char *call_text(const struct edges *c, const struct call *call, int set);
+
+static const char *argument_text(const struct edges *c, const struct argument *q)
+{
+    if (q->of == ARGUMENT_CALL)
+        return call_text(c, q->call, 0);
+    if (q->of == ARGUMENT_NUMBER)
+        return q->at.terms ? address_text(c->a, "", &q->at) : arena_printf(c->a, "%d", q->number);
+    const char *base = q->of == ARGUMENT_LOCAL ? c->p->local[q->number].name
+                                               : version_of(c, &c->p->place[q->number], q->field);
+    return q->element ? arena_printf(c->a, "%s[%s]", base, address_text(c->a, "", &q->at))
+                      : address_text(c->a, base, &q->at);
+}
+
+/* "f<4, set_0_z>(a, b)"; of set `set` of those that are like the first. */
+static const char *call_text(const struct edges *c, const struct call *call, int set)
+{
+    struct text numbers = {.arena = c->a}, list = {.arena = c->a};
+    for (int i = 0; i < call->numbers; i++)
+        text_printf(&numbers, "%s%d", i ? ", " : "", call->number[i]);
+    if (call->type)
+        text_printf(&numbers, "%s%s", numbers.n ? ", " : "", call->type);
+    if (call->spread >= 0) {
+        const struct edges_words other = {.label = c->words->label + set};
+        const struct edges of_set = {.a = c->a, .p = c->p, .words = &other};
+        text_printf(&numbers, "%s%s", numbers.n ? ", " : "", edges_table(&of_set, call->spread, call->table));
+        text_printf(&numbers, "%s%s", call->scaled ? ", " : "",
+                    call->scaled ? edges_table(c, call->spread, call->table) : "");
+    }
+    for (int i = 0; i < call->arguments; i++)
+        text_printf(&list, "%s%s", i ? ", " : "", argument_text(c, &call->argument[i]));
+    return numbers.n
+               ? arena_printf(c->a, "%s<%s>(%s)", call->function, text_string(&numbers), text_string(&list))
+               : arena_printf(c->a, "%s(%s)", call->function, text_string(&list));
+}
+
+static void print_call(struct edges *c, const struct call *call)
+{
+    const int sets = call->likewise ? c->words->alike : 1;
+    if (call->note)
+        line(c->o, "/* %s */", call->note);
+    for (int i = 0; i < sets; i++) {
+        if (sets > 1)
+            line(c->o, "%s",
+                 i == 0          ? "if (which == 0)"
+                 : i + 1 == sets ? "else"
+                                 : arena_printf(c->a, "else if (which == %d)", i));
+        line(c->o, "%s;", call_text(c, call, i));
+    }
+}
+
+/* What other warps have of the receiver's sums, or this one has for another. */
+static void print_hand_over(struct edges *c, const struct call *call)
+{
+    const char *name = c->words->name;
+    const int blocks = c->p->spread[0].blocks;
+    struct text list = {.arena = c->a};
+    for (int i = 0; i < call->arguments; i++)
+        text_printf(&list, ", %s", argument_text(c, &call->argument[i]));
+    line(c->o,
+         "if (cgtp_hand_over<%d>(tiles, graph, tile, node, count, {l.flag_%s, l.partial_%s, PARTIAL_%s, "
+         "partial_row%s%s}, lane%s))",
+         blocks, name, name, name, blocks > 1 ? " + channel_block" : "",
+         c->p->walk.teams ? ", (real *)own.ring, (int)(sizeof own / sizeof(real))" : "", text_string(&list));
+    line(c->o, "continue;");
+}
+
+/* ---- stores ---- */
+
+static const char *fields_of(const struct edges *c, const struct place *q, const struct operand *o,
+                             int spread)
+{
+    struct text list = {.arena = c->a};
+    for (int i = 0; i < q->fields; i++)
+        if (q->field[i].operand == o && q->field[i].spread == spread)
+            text_printf(&list, ", %s", version_of(c, q, i));
+    return text_string(&list);
+}
+
+/* From the staging buffer to the rows of the edge `number` of the tile or, whose stage is `from`, of its
+ * sender. */
+static void print_edge_rows(struct edges *c, const struct place *q, const char *number, const char *from)
+{
+    for (int i = 0; i < q->fields; i++) {
+        const struct operand *o = q->field[i].operand;
+        if (i && o == q->field[i - 1].operand)
+            continue;
+        for (int k = 0; k < c->p->spreads; k++) {
+            const char *fields = fields_of(c, q, o, k);
+            if (!*fields)
+                continue;
+            if (q->rows)
+                line(
+                    c->o,
+                    "cgtp_write_segments<%s, CGTP_STORE>(l.%s%s + (first + %s) * (int64_t)%d, channel_block, "
+                    "lane%s);",
+                    edges_table(c, k, q->table), o->symbol, q->rows, number, q->row_elements, fields);
+            else
+                line(c->o, "cgtp_write_segments<%s, CGTP_ADD>(l.%s + %s * %s, channel_block, lane%s);",
+                     edges_table(c, k, q->table), o->symbol,
+                     of_item(c, arena_printf(c->a, "%s.sender", from)), edges_stride(c, o), fields);
+        }
+    }
+}
+
+static void print_sums(struct edges *c, const struct place *q, int begin, int n)
+{
+    const char *item = edges_number(c->p, "item")
+                           ? arena_printf(c->a, "sums.item[(unsigned)(begin + i) %% %d]", q->stages)
+                           : "(first + begin + i)";
+    const char *from = of_team(c, q, "begin", "0"), *more = begin ? arena_printf(c->a, " + %d", begin) : "";
+    line(c->o, "auto %srow = [&](int i) { return %s%s; };", q->name, item_row(c, q, item), more);
+    line(c->o, "cgtp_reduce_across_warps<%d, %d, %s, %lld>(%srow, %s%s, items);", n, c->p->spread[0].blocks,
+         q->adds ? "CGTP_ADD" : "CGTP_STORE", (long long)q->operand->dim, q->name, from, more);
+}
+
+/* The functions by which stores are done that turns have and, for what is left, the tile's end. */
+static void print_stores(struct edges *c)
+{
+    bool sums = false;
+    for (int i = 0; i < c->p->steps; i++) {
+        const struct step *s = &c->p->step[i];
+        const struct place *q = s->kind == STEP_STORE ? place_of(c, &s->access[0]) : NULL;
+        if (!q || (!s->every && s->skew == 0))
+            continue;
+        if (!s->every) {
+            if (c->words->first)
+                line(c->o, "/* Brings gradients of x from the staging buffer to their rows. */");
+            if (q->rows)
+                line(c->o, "auto put_x = [&](int number) {");
+            else
+                line(c->o, "auto put_x = [&](const stage_%d &from) {", c->words->label);
+            print_edge_rows(c, q, "number", "from");
+            line(c->o, "};");
+            continue;
+        }
+        if (!sums) {
+            line(c->o, "/* Sums what the group's warps have of `items` edges from number `begin` of the tile "
+                       "on. */");
+            line(c->o, "auto reduce = [&](int begin, int items) {");
+        }
+        sums = true;
+        print_sums(c, q, q->field[0].at, q->field[0].length);
+        if (c->p->step[i + 1].kind != STEP_STORE)
+            line(c->o, "};");
+    }
+}
+
+/* Weights' gradients, from where the weights were. */
+static void print_weights(struct edges *c, const struct place *q)
+{
+    for (int k = 0; k < c->p->spreads; k++) {
+        int first = 0;
+        while (first < q->fields && q->field[first].spread != k)
+            first++;
+        if (first < q->fields)
+            line(c->o, "cgtp_write_lanes_weights<%s>(%sout, %s, channel_block, lane);",
+                 edges_table(c, k, q->table), q->name, version_of(c, q, first));
+    }
+}
+
+/* Gradients of x, of this turn or of the one before; of weights. */
+static void print_store(struct edges *c, const struct step *s)
+{
+    const struct place *q = place_of(c, &s->access[0]);
+    if (q->alias >= 0) {
+        print_weights(c, q);
+    } else if (s->skew == 0) {
+        print_edge_rows(c, q, c->p->walk.abreast ? "number" : "done", "at");
+    } else {
+        line(c->o, "if (done)");
+        line(c->o, "put_x(%s);", q->rows ? "done - 1" : "ring.before()");
+    }
+}
+
+/* ---- the tile ---- */
+
+static const char *count(const struct edges *c)
+{
+    return c->p->walk.abreast ? "turns" : "count";
+}
+
+static void print_tile(struct edges *c)
+{
+    line(c->o, "const auto &graph = l.graph;");
+    if (c->p->walk.shares)
+        line(c->o, "const cgtp_tile &tile = own.tile;");
+    line(c->o, "const int lane = cgtp_pinned_lane();");
+    line(c->o, "cgtp_tile_prologue prologue = tiles.begin(graph, number);");
+    line(c->o, "const int64_t first = prologue.first;");
+    line(c->o, "const int count = prologue.count;");
+    if (edges_need_senders(c->p))
+        line(c->o, "senders.begin(graph.sender, first, count, lane);");
+    if (c->p->walk.orders)
+        line(c->o, "order.begin(graph.order, first, count, lane);");
+}
+
+/* Channels of the lane, where a block may have fewer than its lanes have room for. */
+static void print_channels(struct edges *c)
+{
+    bool out = false;
+    for (int i = 0; i < c->p->places; i++)
+        out |= edges_is_gradient(&c->p->place[i]);
+    for (int k = 0; k < c->p->spreads && out; k++) {
+        const struct spread *s = &c->p->spread[k];
+        if (s->mul != s->channels * s->lanes * s->blocks)
+            line(c->o, "const int channels%s = cgtp_own_channels<set_%d%s>(channel_block, lane);",
+                 edges_suffix(c, k), c->words->label, s->name);
+    }
+}
+
+/* The first copies, as soon as what they need is known: rows of items before those of senders. */
+static void print_fill(struct edges *c)
+{
+    const bool senders = edges_need_senders(c->p);
+    int stages = 0;
+    for (int i = 0; i < c->p->places && !stages; i++)
+        stages = edges_is_brought(&c->p->place[i]) ? c->p->place[i].stages : 0;
+    line(c->o, "cgtp_ring<stage_%d, %d> ring(own.ring);", c->words->label, stages);
+    line(c->o, "int done = 0; /* edges of the tile */");
+    print_channels(c);
+    if (c->p->walk.abreast) {
+        const int lanes = c->p->worker.lanes / c->p->items;
+        line(c->o, "/* Each %d lanes have an edge, %d edges a turn. */", lanes, c->p->items);
+        line(c->o, "const int side = lane / %d, turns = (count + %d) / %d;", lanes, c->p->items - 1,
+             c->p->items);
+        line(c->o, "const stage_%d *stage = own.ring;", c->words->label);
+    }
+    edges_rows(c);
+    edges_loads(c);
+    print_stores(c);
+    if (senders)
+        line(c->o, "ring.begin(%s, load_item);", count(c));
+    line(c->o, "tiles.resolve(graph, prologue);");
+    line(c->o, "%s node = (%s)prologue.node;", c->words->index, c->words->index);
+    line(c->o, "ring.fill(%s, load%s);", count(c), senders ? "_sender" : "");
+    line(c->o, "tiles.commit(prologue, number);");
+    if (senders)
+        line(c->o, "tiles.ask(senders, graph.sender, count, lane);");
+    if (c->p->walk.orders)
+        line(c->o, "tiles.ask(order, graph.order, count, lane);");
+}
+
+/* Edges side by side: of a turn's those of the receiver, `there`, that of the lane number `number` of the
+ * tile. */
+static void print_turn(struct edges *c)
+{
+    const int n = c->p->items;
+    line(c->o, "for (int next; done < end; done = next) {");
+    line(c->o, "const int turn = done / %d, number = turn * %d + side;", n, n);
+    line(c->o, "const bool fresh = done == turn * %d;", n);
+    line(c->o, "next = turn * %d + %d < end ? turn * %d + %d : end;", n, n, n, n);
+    line(c->o, "const bool there = number >= done && number < next;");
+    line(c->o, "if (fresh)");
+    line(c->o, "stage = &ring.now();");
+    line(c->o, "const stage_%d &at = *stage;", c->words->label);
+}
+
+static void print_loop(struct edges *c, const struct loop *l)
+{
+    if (l->outer == LOOP_LAUNCH) {
+        print_tile(c);
+        return;
+    }
+    line(c->o, "CGTP_LOOP");
+    if (l != edge_loop(c)) {
+        line(c->o, "for (; done < count; node++) {");
+        line(c->o,
+             "const int full = tiles.reach(graph, node, first, done), end = full < count ? full : count;");
+    } else if (c->p->walk.abreast) {
+        print_turn(c);
+    } else {
+        line(c->o, "for (; done < end; done++) {");
+        line(c->o, "const stage_%d &at = ring.now();", c->words->label);
+    }
+}
+
+/* After the last edge, what is left of it, and of turns that were too few. */
+static void print_drain(struct edges *c)
+{
+    int every = 0;
+    for (int i = 0; i < c->p->steps; i++) {
+        const struct step *s = &c->p->step[i];
+        if (s->kind == STEP_STORE && s->skew < 0)
+            print_store(c, s);
+        if (s->kind == STEP_STORE && s->every)
+            every = s->every;
+    }
+    if (!every)
+        return;
+    line(c->o, "if ((unsigned)done %% %d)", every);
+    line(c->o, "reduce(done - (int)((unsigned)done %% %d), (int)((unsigned)done %% %d));", every, every);
+}
+
+/* ---- steps ---- */
+
+/* Neighbouring locals are declared in one line. Returns the last one's number, as all that follow. */
+static int print_locals(struct edges *c, int i)
+{
+    struct text list = {.arena = c->a};
+    const struct local *first = &c->p->local[c->p->step[i].number];
+    for (;; i++) {
+        const struct local *l = &c->p->local[c->p->step[i].number];
+        text_printf(&list, "%s %s[%d]%s", list.n ? "," : "", l->name, l->elements,
+                    l->begins == LOCAL_ZERO ? " = {0}" : "");
+        const struct step *next = &c->p->step[i + 1];
+        if (next->kind != STEP_LOCAL || c->p->local[next->number].type != first->type)
+            break;
+    }
+    line(c->o, "%s%s;", first->type ? first->type : "real", text_string(&list));
+    return i;
+}
+
+static int print_copies(struct edges *c, int i)
+{
+    while (c->p->step[i + 1].kind == STEP_COPY)
+        i++;
+    if (c->p->walk.abreast)
+        line(c->o, "if (fresh)");
+    line(c->o, "ring.load_ahead(%s, %s, lane, %s);", c->p->walk.abreast ? "turn" : "done", count(c),
+         edges_load_names(c));
+    return i;
+}
+
+/* Names the row of the edge that an output goes to. */
+static void print_row(struct edges *c, const struct place *q)
+{
+    const struct place *item = edges_number(c->p, "item");
+    if (!q->table) {
+        if (!item || c->p->walk.abreast)
+            line(c->o, "const int64_t edge = %s;",
+                 item                 ? "there ? at.item[side] : 0"
+                 : c->p->walk.abreast ? "first + number"
+                                      : "first + done");
+        return;
+    }
+    if (!c->p->walk.holds)
+        edges_rows_out(c, q);
+    line(c->o, "%s *const %sout = cgtp_nth_row(%sbase, %s, %s);", edges_type(c, q->operand), q->name, q->name,
+         item                 ? of_item(c, "at.item")
+         : c->p->walk.abreast ? "number"
+                              : "done",
+         edges_stride(c, q->operand));
+}
+
+/* Copies under way are waited for where a turn's begin. */
+static void print_wait(struct edges *c, const struct step *s)
+{
+    if (c->p->walk.abreast)
+        line(c->o, "if (fresh)");
+    line(c->o, s->kind == STEP_WAIT ? "cgtp_copies_wait<%d>();" : "cgtp_copies_commit();", s->number);
+}
+
+static void print_barrier(struct edges *c, enum scope scope)
+{
+    scope = scope_of(c->p, scope);
+    assert(scope <= SCOPE_TEAM);
+    if (scope == SCOPE_WARP)
+        line(c->o, "cgtp_sync_warp();");
+    else
+        line(c->o, "cgtp_sync_group<%d>();", c->p->worker.warps);
+}
+
+/* Neighbouring steps that are done in every so many-th turn; stores are in one function. */
+static int print_every(struct edges *c, int i)
+{
+    const int every = c->p->step[i].every;
+    bool stored = false;
+    line(c->o, "if ((unsigned)done %% %d == %d) {", every, every - 1);
+    for (; c->p->step[i].every == every; i++) {
+        const struct step *s = &c->p->step[i];
+        if (s->kind == STEP_BARRIER)
+            print_barrier(c, s->scope);
+        else if (s->kind == STEP_CALL)
+            print_call(c, s->call);
+        else if (!stored)
+            line(c->o, "reduce(done - %d, %d);", every - 1, every);
+        stored |= s->kind == STEP_STORE;
+    }
+    line(c->o, "}");
+    return i - 1;
+}
+
+/* A step; returns the number of the last one that was printed with it. */
+static int print_step(struct edges *c, int i)
+{
+    const struct step *s = &c->p->step[i];
+    if (s->every)
+        return print_every(c, i);
+    switch (s->kind) {
+    case STEP_LOOP:
+        print_loop(c, &c->p->loop[s->loop]);
+        return i;
+    case STEP_BLOCK:
+        line(c->o, "if (%s) {", s->note);
+        return i;
+    case STEP_END:
+        if (s->loop == LOOP_LAUNCH || c->p->loop[s->loop].outer != LOOP_LAUNCH)
+            line(c->o, "}");
+        return i;
+    case STEP_FILL:
+        print_fill(c);
+        return i;
+    case STEP_DRAIN:
+        print_drain(c);
+        return i;
+    case STEP_COPY:
+        return print_copies(c, i);
+    case STEP_STORE:
+        print_store(c, s);
+        return i;
+    case STEP_ZERO:
+        line(c->o, "cgtp_clear_stages(own.ring, lane); /* which lanes without channels read */");
+        return i;
+    case STEP_LOCAL:
+        return print_locals(c, i);
+    case STEP_CALL:
+        print_call(c, s->call);
+        return i;
+    case STEP_ROW:
+        print_row(c, &c->p->place[s->number]);
+        return i;
+    case STEP_HAND_OVER:
+        print_hand_over(c, s->call);
+        return i;
+    case STEP_COMMIT:
+    case STEP_WAIT:
+        print_wait(c, s);
+        return i;
+    case STEP_BARRIER:
+        print_barrier(c, s->scope);
+        return i;
+    default: /* templates and the walk have it */
+        return i;
+    }
+}
+
+void pipeline_print_edges(struct out *o, const struct pipeline *p, const struct edges_words *words)
+{
+    struct edges c = {.o = o, .a = o->text->arena, .p = p, .words = words};
+    for (int i = 0; i < p->steps; i++)
+        i = print_step(&c, i);
+}

@@ -1,0 +1,267 @@
+/* print_rows.c - pipelines of edges: where the rows of a tile's edges begin, and the functions that start the
+ * copies of an edge's rows into a stage, by templates of the runtime (cgtp_convolution.h).
+ */
+#include "pipeline/edges.h"
+
+#include <string.h>
+
+static int abreast(const struct edges *c)
+{
+    return c->p->items;
+}
+
+static int lanes_of_item(const struct edges *c)
+{
+    return c->p->worker.lanes / c->p->items;
+}
+
+const char *edges_table(const struct edges *c, int spread, const char *table)
+{
+    return arena_printf(c->a, "set_%d%s_%s", c->words->label, c->p->spread[spread].name, table);
+}
+
+const char *edges_suffix(const struct edges *c, int spread)
+{
+    return c->p->spreads > 1 ? arena_printf(c->a, "%d", c->p->spread[spread].mul) : "";
+}
+
+const char *edges_type(const struct edges *c, const struct operand *o)
+{
+    return o->held == c->words->real ? "real" : precision_table[o->held].c;
+}
+
+const char *edges_stride(const struct edges *c, const struct operand *o)
+{
+    const char *stride = operand_stride(o);
+    return stride ? arena_printf(c->a, "l.%s", stride) : arena_printf(c->a, "%lld", (long long)o->dim);
+}
+
+const char *edges_field(const struct edges *c, const struct place *q, int field, const char *from)
+{
+    const char *name = field < q->fields ? q->field[field].name : NULL;
+    return arena_printf(c->a, "%s.%s", from, name ? name : q->name);
+}
+
+bool edges_has(const struct place *q, int spread)
+{
+    bool has = false;
+    for (int i = 0; i < q->fields; i++)
+        has |= q->field[i].spread == spread;
+    return has;
+}
+
+bool edges_is_brought(const struct place *q)
+{
+    return q->how == HOW_ASYNC || q->how == HOW_LOAD;
+}
+
+bool edges_is_of_sender(const struct place *q)
+{
+    return q->operand ? q->operand->index == INDEX_SENDER : strcmp(q->name, "sender") == 0;
+}
+
+bool edges_need_senders(const struct pipeline *p)
+{
+    bool need = false;
+    for (int i = 0; i < p->places; i++)
+        need |= edges_is_brought(&p->place[i]) && edges_is_of_sender(&p->place[i]);
+    return need;
+}
+
+const struct place *edges_number(const struct pipeline *p, const char *name)
+{
+    for (int i = 0; i < p->places; i++)
+        if (p->place[i].how == HOW_LOAD && strcmp(p->place[i].name, name) == 0)
+            return &p->place[i];
+    return NULL;
+}
+
+/* Of the places of rows that are so brought: those of whole rows (table NULL), of segments, of weights. */
+static bool is_by(const struct place *q, const char *table)
+{
+    return q->how == HOW_ASYNC && (table ? q->table && strcmp(q->table, table) == 0 : !q->table);
+}
+
+/* ---- where rows begin ---- */
+
+/* Of the lane's parts of the rows of senders. */
+static void sender_rows_in(struct edges *c)
+{
+    for (int k = 0; k < c->p->spreads; k++) {
+        struct text list = {.arena = c->a};
+        const char *type = NULL;
+        for (int i = 0; i < c->p->places; i++) {
+            const struct place *q = &c->p->place[i];
+            if (!is_by(q, "x") || !edges_has(q, k))
+                continue;
+            type = edges_type(c, q->operand);
+            text_printf(&list, "%s%sbase%s(l.%s, channel_block, lane)", list.n ? ", " : "", q->name,
+                        edges_suffix(c, k), q->operand->array);
+        }
+        if (type)
+            line(c->o, "const cgtp_row<const %s, %s> %s;", type, edges_table(c, k, "x"), text_string(&list));
+    }
+}
+
+/* ", 8": lanes of an edge, where they are not all of the warp's. */
+static const char *of_lanes(const struct edges *c)
+{
+    return c->p->walk.abreast ? arena_printf(c->a, ", %d", lanes_of_item(c)) : "";
+}
+
+/* The same of rows of items, from the tile's first edge on; in any order of edges, from item 0 on. */
+static void item_rows_in(struct edges *c)
+{
+    const char *first = c->p->walk.orders ? "0" : "first", *kept = c->p->walk.holds ? "true" : "false";
+    struct text list = {.arena = c->a};
+    const struct place *row = NULL;
+    for (int i = 0; i < c->p->places; i++) {
+        const struct place *q = &c->p->place[i];
+        if (!is_by(q, NULL))
+            continue;
+        row = q;
+        text_printf(&list, "%s%sbase(l.%s, %s, %s, lane)", list.n ? ", " : "", q->name, q->operand->array,
+                    first, edges_stride(c, q->operand));
+    }
+    if (row)
+        line(c->o, "const cgtp_lanes_rows<%lld, %s%s> %s;", (long long)row->operand->dim, kept, of_lanes(c),
+             text_string(&list));
+    for (int i = 0; i < c->p->places; i++)
+        for (int k = 0; k < c->p->spreads; k++) {
+            const struct place *q = &c->p->place[i];
+            if (is_by(q, "w") && edges_has(q, k))
+                line(c->o,
+                     "const %s *const %sbase%s = cgtp_lanes_weights<%s, %s>(l.%s, %s, %s, channel_block, "
+                     "lane);",
+                     edges_type(c, q->operand), q->name, edges_suffix(c, k), edges_table(c, k, "w"), kept,
+                     q->operand->array, first, edges_stride(c, q->operand));
+        }
+}
+
+void edges_rows_out(struct edges *c, const struct place *q)
+{
+    const struct spread *s = &c->p->spread[0];
+    const char *member = c->p->walk.abreast ? arena_printf(c->a, "lane %% %d", s->lanes) : "lane";
+    const char *lane = s->channels > 1 ? arena_printf(c->a, "%s * %d", member, s->channels) : member;
+    if (s->blocks > 1)
+        lane = arena_printf(c->a, "channel_block * %d + %s", s->lanes * s->channels, lane);
+    lane = c->p->spreads > 1 || q->alias >= 0
+               ? ""
+               : arena_printf(c->a, " + %s", lane); /* otherwise as each path needs it */
+    const char *first =
+        c->p->walk.orders ? "" : arena_printf(c->a, " + first * %s", edges_stride(c, q->operand));
+    line(c->o, "%s *const %sbase = cgtp_opaque_global(l.%s%s%s);", edges_type(c, q->operand), q->name,
+         q->operand->array, first, lane);
+}
+
+void edges_rows(struct edges *c)
+{
+    if (!c->p->walk.holds)
+        return;
+    sender_rows_in(c);
+    item_rows_in(c);
+    for (int i = 0; i < c->p->steps; i++)
+        if (c->p->step[i].kind == STEP_ROW && c->p->place[c->p->step[i].number].table)
+            edges_rows_out(c, &c->p->place[c->p->step[i].number]);
+}
+
+/* ---- copies ---- */
+
+static const char *fields_of(const struct edges *c, const struct place *q, int spread)
+{
+    struct text list = {.arena = c->a};
+    for (int i = 0; i < q->fields; i++)
+        if (q->field[i].spread == spread)
+            text_printf(&list, ", %s", edges_field(c, q, i, "to"));
+    return text_string(&list);
+}
+
+static void copy_rows(struct edges *c, const struct place *q)
+{
+    const char *number = c->p->walk.orders ? "item" : "edge", *stride = edges_stride(c, q->operand);
+    if (!q->table)
+        line(c->o, "cgtp_copy_lanes_row<%lld%s>(to.%s, %sbase.nth(%s, %s), lane, stream);",
+             (long long)q->operand->dim, of_lanes(c), q->name, q->name, number, stride);
+    for (int k = 0; k < c->p->spreads; k++) {
+        int first = 0;
+        if (!q->table || !edges_has(q, k))
+            continue;
+        while (q->field[first].spread != k)
+            first++;
+        if (edges_is_of_sender(q))
+            line(c->o, "cgtp_copy_segments<%s>(%sbase%s.nth(sender, %s), lane, keep%s);",
+                 edges_table(c, k, q->table), q->name, edges_suffix(c, k), stride, fields_of(c, q, k));
+        else
+            line(c->o,
+                 "cgtp_copy_lanes_weights<%s>(%s, cgtp_nth_row(%sbase%s, %s, %s), channel_block, lane, "
+                 "stream);",
+                 edges_table(c, k, q->table), edges_field(c, q, first, "to"), q->name, edges_suffix(c, k),
+                 number, stride);
+    }
+}
+
+/* A number that all lanes know of an edge, of each of those side by side: to the stage. */
+static void copy_number(struct edges *c, const char *name)
+{
+    if (c->p->walk.abreast) {
+        line(c->o, "cgtp_note<%d>(to.%s, %s, lane);", lanes_of_item(c), name, name);
+        return;
+    }
+    line(c->o, "if (lane == 0)");
+    line(c->o, "to.%s = %s;", name, name);
+}
+
+/* The number of the edge in a list, 32 ahead. */
+static const char *numbered(const struct edges *c, const char *list, const char *array)
+{
+    if (c->p->walk.abreast)
+        return arena_printf(c->a, "%s.of(graph.%s, first, count, turn * %d, lane, side)", list, array,
+                            abreast(c));
+    return arena_printf(c->a, "%s.of(graph.%s, first, count, edge, lane)", list, array);
+}
+
+/* A function that starts the copies of what comes with the edge's sender, or of all else. */
+static void print_load(struct edges *c, const char *name, bool sender)
+{
+    if (c->p->walk.abreast) {
+        line(c->o, "auto %s = [&](int turn, stage_%d &to, int lane) {", name, c->words->label);
+        line(c->o, "const int side = lane / %d, edge = turn * %d + side;", lanes_of_item(c), abreast(c));
+    } else {
+        line(c->o, "auto %s = [&](int edge, stage_%d &to, int lane) {", name, c->words->label);
+    }
+    if (!c->p->walk.holds && sender)
+        sender_rows_in(c);
+    if (!c->p->walk.holds && !sender)
+        item_rows_in(c);
+    if (sender)
+        line(c->o, "const auto sender = %s;", numbered(c, "senders", "sender"));
+    else if (c->p->walk.orders)
+        line(c->o, "const int64_t item = %s;", numbered(c, "order", "order"));
+    if (c->p->walk.abreast)
+        line(c->o, "if (edge < count) {");
+    for (int numbers = 0; numbers < 2; numbers++)
+        for (int i = 0; i < c->p->places; i++) {
+            const struct place *q = &c->p->place[i];
+            if (edges_is_brought(q) && edges_is_of_sender(q) == sender && (q->how == HOW_LOAD) == numbers)
+                numbers ? copy_number(c, q->name) : copy_rows(c, q);
+        }
+    if (c->p->walk.abreast)
+        line(c->o, "}");
+    line(c->o, "};");
+}
+
+void edges_loads(struct edges *c)
+{
+    const bool senders = edges_need_senders(c->p);
+    if (c->words->first)
+        line(c->o, "/* Starts the copies of an edge of the tile into a stage (see cgtp_ring)%s. */",
+             senders ? ": of its own rows, of its sender's" : "");
+    print_load(c, senders ? "load_item" : "load", false);
+    if (senders)
+        print_load(c, "load_sender", true);
+}
+
+const char *edges_load_names(const struct edges *c)
+{
+    return edges_need_senders(c->p) ? "load_sender, load_item" : "load";
+}

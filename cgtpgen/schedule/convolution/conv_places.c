@@ -1,0 +1,563 @@
+/* conv_places.c - the pipelined convolution: where everything of a path set is: what edges bring, what
+ * leaves, what the receiver has; and the memory of a block, whichever sets it computes.
+ */
+#include "schedule/convolution/conv_program.h"
+#include "schedule/source.h"
+
+#include <string.h>
+
+enum {
+    CHUNK = 16,      /* bytes that a lane copies at a time */
+    TILE_BYTES = 176 /* struct cgtp_tile of the runtime */
+};
+
+/* ---- names and sizes ---- */
+
+const char *conv_field(struct arena *a, const char *name, enum slot slot, int number)
+{
+    return slot == SLOT_Y ? name : arena_printf(a, slot == SLOT_W ? "%sp%d" : "%ss%d", name, number);
+}
+
+static int part_of(const struct path_set *s, int mul)
+{
+    int i = 0;
+    while (s->part[i] != mul)
+        i++;
+    return i;
+}
+
+static bool weighted_after(const struct path_set *s, const struct path *p, const struct path *q)
+{
+    const int part = part_of(s, p->mul_x) - part_of(s, q->mul_x);
+    return part ? part > 0 : p->weight_offset > q->weight_offset;
+}
+
+int conv_weighted(struct arena *a, const struct problem *p, const struct path_set *s, int **sorted)
+{
+    int *path = *sorted = NEW_ARRAY(a, int, s->paths + 1), n = 0;
+    for (int i = 0; i < s->paths; i++) {
+        int j = n;
+        if (!p->path[s->path[i]].weighted)
+            continue;
+        for (; j > 0 && weighted_after(s, &p->path[path[j - 1]], &p->path[s->path[i]]); j--)
+            path[j] = path[j - 1];
+        path[j] = s->path[i];
+        n++;
+    }
+    return n;
+}
+
+/* Each edge's row of those side by side begins at a multiple of 16 bytes. */
+int conv_y_room(const struct operand *y, const struct path_set *s)
+{
+    const int dim = (int)y->dim, wide = CHUNK / operand_size(y);
+    return s->lanes == LANES ? dim : conv_abreast(s) * ((dim + wide - 1) / wide * wide);
+}
+
+int conv_summed_ys(const struct convolution *g, const struct path_set *s, int *begin)
+{
+    bool some = g->parts > 1;
+    *begin = some ? s->y_begin : 0;
+    return some ? s->y_end - s->y_begin : (int)g->demand->plan->problem->dim[SLOT_Y];
+}
+
+int conv_sums_bytes(const struct convolution *g, const struct path_set *s)
+{
+    enum { CHUNKS = 4 }; /* of a lane's row, and one that keeps lanes off each other's banks */
+    int begin, bytes = conv_summed_ys(g, s, &begin) * kernel_size(g->demand->kernel);
+    return g->a_outputs && s->lanes == LANES && bytes == CHUNKS * CHUNK ? LANES * (CHUNKS + 1) * CHUNK : 0;
+}
+
+int conv_kept_bytes(const struct convolution *g, const struct path_set *s)
+{
+    return g->keeps_z ? LANES * s->lane.bytes * demand_inputs_of(g->demand, SLOT_G) : 0;
+}
+
+/* ---- tables ---- */
+
+const struct surd *conv_column(const struct convolution *g, const struct path_set *s, int i)
+{
+    const struct matrix *m = g->matrix[s->z[i]];
+    for (int k = 0; k < m->columns && m->column; k++)
+        if (m->column[k].sign && !surd_is_one(m->column[k]))
+            return m->column;
+    return NULL;
+}
+
+bool conv_has_factors(const struct convolution *g, const struct path_set *s, int mul)
+{
+    const struct path *path = g->demand->plan->problem->path;
+    for (int i = 0; i < s->zs; i++)
+        if (path[s->z[i]].mul_x == mul && conv_column(g, s, i))
+            return true;
+    return false;
+}
+
+const char *conv_x_out(const struct convolution *g, const struct path_set *s)
+{
+    const struct operand *x = g->demand->kernel->operand;
+    int64_t at = s->edge_at;
+    bool same = true;
+    while (x->slot != SLOT_X)
+        x++;
+    for (int i = 0; i < s->xs; i++) {
+        const struct operand_block *b = &x->block[s->x[i]];
+        same &= at == b->offset;
+        at += b->channels * b->components;
+    }
+    return g->edge_buffer && !same ? "edge" : "x";
+}
+
+/* ---- places ---- */
+
+int conv_number(const struct conv_program *c, bool output, int number)
+{
+    return output ? c->k->form->inputs + number : number;
+}
+
+int conv_numbers(const struct conv_program *c, enum slot slot, bool output, int *number)
+{
+    const struct demand *d = c->g->demand;
+    int n = 0;
+    for (int o = 0; output && o < d->outputs; o++)
+        if (demand_operand(d, o)->slot == slot)
+            number[n++] = conv_number(c, true, d->output[o]);
+    for (int i = 0; !output && i < c->k->form->inputs; i++)
+        if (demand_reads(d, i) && kernel_input(c->k, i)->slot == slot)
+            number[n++] = i;
+    return n;
+}
+
+static const struct operand *operand_of(const struct conv_program *c, int number)
+{
+    return &c->k->operand[number];
+}
+
+int conv_spread(const struct conv_program *c, int64_t mul)
+{
+    int i = 0;
+    while (c->s->part[i] != mul)
+        i++;
+    return i;
+}
+
+static const char *type_of(const struct conv_program *c, const struct operand *o)
+{
+    return source_held(c->g->demand->plan, o);
+}
+
+/* The channel block's part of an operand's block: a run, or one of each component. */
+static struct field slice_of(const struct conv_program *c, const struct operand *o, const char *name,
+                             int number)
+{
+    const struct operand_block *b = &o->block[number];
+    const int channels = conv_channels(c->s, b->channels), wide = LANES * channels;
+    const bool apart = block_is_apart(b);
+    return (struct field){.name = name,
+                          .operand = o,
+                          .spread = conv_spread(c, b->channels),
+                          .version = -1,
+                          .runs = apart ? b->components : 1,
+                          .length = apart ? wide : wide * b->components,
+                          .base = b->offset,
+                          .wide = 1,
+                          .lane = apart ? channels : channels * b->components,
+                          .apart = wide * b->components};
+}
+
+/* Adds a field behind those that a place has. */
+static void add_field(struct conv_program *c, int place, struct field f)
+{
+    const struct place *q = &c->p->place[place];
+    for (int i = 0; i < q->fields; i++)
+        f.at += q->field[i].runs * q->field[i].length;
+    f.apart = f.runs > 1 ? f.length : f.apart;
+    build_field(c->p, place, f);
+}
+
+static void add_x_fields(struct conv_program *c, int place, const struct operand *o, const char *note)
+{
+    for (int i = 0; i < c->s->xs; i++) {
+        struct field f = slice_of(c, o, conv_field(c->a, o->symbol, SLOT_X, c->s->x[i]), c->s->x[i]);
+        f.note = note;
+        add_field(c, place, f);
+    }
+}
+
+static void add_w_fields(struct conv_program *c, int place, const struct operand *o)
+{
+    int *path, n = conv_weighted(c->a, c->g->demand->plan->problem, c->s, &path);
+    for (int i = 0; i < n; i++)
+        add_field(c, place, slice_of(c, o, conv_field(c->a, o->symbol, SLOT_W, path[i]), path[i]));
+}
+
+static int add_place(struct conv_program *c, struct place q)
+{
+    const int place = build_place(c->p, q);
+    c->p->place[place].scope = q.scope ? q.scope : SCOPE_WARP;
+    c->p->place[place].alias = -1;
+    c->p->place[place].rate = q.rate ? q.rate : 1;
+    c->p->place[place].stages = q.stages ? q.stages : 1;
+    c->p->place[place].clock = q.clock ? q.clock : c->edge;
+    c->p->place[place].within = c->tile;
+    return place;
+}
+
+/* A field that is all of a place: so many runs of a length, one behind the other. */
+static void add_runs(struct conv_program *c, int place, int runs, int length, int apart)
+{
+    build_field(c->p, place,
+                (struct field){.spread = -1,
+                               .version = -1,
+                               .runs = runs,
+                               .length = length,
+                               .apart = apart,
+                               .wide = 1,
+                               .lane = 1});
+}
+
+/* What an edge brings. */
+static void add_input(struct conv_program *c, int number)
+{
+    static const char *const tables[SLOT_COUNT] = {[SLOT_X] = "x", [SLOT_W] = "w"};
+    static const char *const by[SLOT_COUNT] = {[SLOT_X] = ", by irreps segment", [SLOT_W] = ", by path"};
+    const struct operand *o = operand_of(c, number);
+    const int place = add_place(
+        c, (struct place){.name = o->symbol,
+                          .operand = o,
+                          .how = HOW_ASYNC,
+                          .stages = c->g->stages,
+                          .table = tables[o->slot],
+                          .group = RING,
+                          .keep = o->slot == SLOT_X,
+                          .who = o->slot == SLOT_Y ? WHO_ANY : WHO_LANE,
+                          .type = type_of(c, o),
+                          .note = arena_printf(c->a, "%s%s", o->name, by[o->slot] ? by[o->slot] : ""),
+                          .size = operand_size(o)});
+    c->place[number] = place;
+    if (o->slot == SLOT_Y)
+        c->p->place[place].note = NULL;
+    if (o->slot == SLOT_X)
+        add_x_fields(c, place, o, NULL);
+    else if (o->slot == SLOT_W)
+        add_w_fields(c, place, o);
+    else
+        add_runs(c, place, 1, conv_y_room(o, c->s), 0);
+}
+
+/* Rows in memory that calls use where they stand. */
+int conv_row(struct conv_program *c, const struct operand *o, int clock)
+{
+    return add_place(c, (struct place){.name = o->symbol,
+                                       .operand = o,
+                                       .how = HOW_STANDS,
+                                       .clock = clock,
+                                       .who = WHO_LANE,
+                                       .size = operand_size(o)});
+}
+
+/* ---- the set ---- */
+
+int conv_lane_elements(const struct conv_program *c)
+{
+    return c->s->lane.bytes / kernel_size(c->k);
+}
+
+/* What leaves by way of shared memory: gradients of x by edge, rows of z in batches; sums over lanes. */
+static void add_staging(struct conv_program *c)
+{
+    const struct convolution *g = c->g;
+    const int size = kernel_size(c->k), sums = conv_sums_bytes(g, c->s) / size;
+    int *number = conv_some(c), n = conv_numbers(c, SLOT_X, true, number);
+    if (n)
+        c->edges = add_place(c, (struct place){.name = "edge",
+                                               .how = HOW_CODE,
+                                               .group = STAGING,
+                                               .who = WHO_LANE,
+                                               .size = size,
+                                               .rows = g->edge_buffer ? "edges" : NULL,
+                                               .row_elements = g->edge_row,
+                                               .table = conv_x_out(g, c->s)});
+    for (int i = 0; i < n; i++)
+        add_x_fields(c, c->edges, operand_of(c, number[i]),
+                     arena_printf(c->a, "%s, by irreps segment", operand_of(c, number[i])->name));
+    if (g->g_outputs) {
+        const struct place rows = {
+            .name = "rows", .how = HOW_CODE, .clock = c->node, .group = STAGING, .size = size};
+        c->rows = add_place(c, rows);
+        add_runs(c, c->rows, g->buffers, g->buffer_bytes / size, g->buffer_bytes / size);
+    }
+    if (sums) {
+        const struct place rows = {.name = "sums",
+                                   .note = "outputs of slot y, a row for each lane",
+                                   .how = HOW_CODE,
+                                   .group = STAGING,
+                                   .size = size};
+        c->lanes_sums = add_place(c, rows);
+        add_runs(c, c->lanes_sums, 1, sums, 0);
+    }
+}
+
+/* Where sums over lanes go, of one of the parts that a row has: to it, or to where a group's warps add
+ * theirs. */
+static void add_sums(struct conv_program *c, int number)
+{
+    const struct convolution *g = c->g;
+    const struct operand *o = operand_of(c, number);
+    const int place = c->place[number] = conv_row(c, o, c->edge);
+    struct place *q = &c->p->place[place];
+    q->rows = g->part_buffer ? "parts" : NULL;
+    q->row_elements = (int)o->dim;
+    q->part = c->s->part_at;
+    q->parts = g->parts;
+    q->part_of_warp = !g->grouped && c->s->channel_blocks > 1;
+    if (!g->reduces)
+        return;
+    q->adds = strcmp(conv_how(g), "CGTP_ADD") == 0;
+    q->scope = SCOPE_TEAM;
+    q->how = HOW_CODE;
+    q->who = WHO_ANY;
+    q->group = SUMS;
+    q->summed = true;
+    q->size = kernel_size(c->k);
+    q->stages = 2 * REDUCE_ITEMS;
+    int begin, ys = conv_summed_ys(g, c->s, &begin);
+    add_runs(c, place, c->s->channel_blocks, ys, (int)o->dim);
+    q->field[0].at = begin;
+}
+
+/* The input of weights in whose slices of a stage their gradients wait until all lanes have left theirs, as
+ * otherwise each lane would write several numbers apart; -1: they leave at once. */
+static int waits_in(const struct conv_program *c, const struct operand *out)
+{
+    bool apart = false;
+    for (int k = 0; k < c->s->parts; k++) {
+        const int channels = conv_channels(c->s, c->s->part[k]);
+        int vector = c->g->aligned[SLOT_W]; /* that a lane may store at once */
+        while (channels % vector)
+            vector /= 2;
+        apart |= channels > vector;
+    }
+    int *number = conv_some(c), n = conv_numbers(c, SLOT_W, true, number);
+    if (!apart || n != 1)
+        return -1;
+    n = conv_numbers(c, SLOT_W, false, number);
+    for (int i = 0; i < n; i++)
+        if (operand_of(c, number[i])->held == out->held)
+            return c->place[number[i]];
+    return -1;
+}
+
+static void add_gradients(struct conv_program *c, int number)
+{
+    const struct operand *o = operand_of(c, number);
+    const int in = waits_in(c, o), place = c->place[number] = conv_row(c, o, c->edge);
+    struct place *q = &c->p->place[place];
+    q->table = "w";
+    if (in < 0)
+        return;
+    q->how = HOW_CODE;
+    q->alias = in;
+    q->stages = c->p->place[in].stages;
+    q->group = RING;
+    q->fields = c->p->place[in].fields;
+    q->field = c->p->place[in].field;
+}
+
+static void add_outputs(struct conv_program *c)
+{
+    int *number = conv_some(c), n = conv_numbers(c, SLOT_Y, true, number);
+    add_staging(c);
+    for (int i = 0; i < n; i++)
+        add_sums(c, number[i]);
+    n = conv_numbers(c, SLOT_G, true, number);
+    for (int i = 0; i < n; i++)
+        c->place[number[i]] = conv_row(c, operand_of(c, number[i]), c->node);
+    n = conv_numbers(c, SLOT_W, true, number);
+    for (int i = 0; i < n; i++)
+        add_gradients(c, number[i]);
+}
+
+/* Numbers that are brought with an edge's rows: of its sender, to which gradients go; of its item, where
+ * edges come in an order of their own. */
+static int add_number(struct conv_program *c, const char *name)
+{
+    const int n = c->s->lanes == LANES ? 1 : conv_abreast(c->s);
+    const int place = add_place(c, (struct place){.name = name,
+                                                  .how = HOW_LOAD,
+                                                  .stages = c->g->stages,
+                                                  .group = RING,
+                                                  .type = "int64_t",
+                                                  .size = 8});
+    add_runs(c, place, 1, n, 0);
+    return place;
+}
+
+static void add_places(struct conv_program *c)
+{
+    const struct convolution *g = c->g;
+    for (int i = 0; i < c->k->form->inputs; i++)
+        if (demand_reads(g->demand, i) && operand_of(c, i)->slot != SLOT_G)
+            add_input(c, i);
+    if (g->b_outputs && !g->edge_buffer)
+        c->sender = add_number(c, "sender");
+    if (g->orders && (g->a_outputs || g->w_outputs))
+        c->item = add_number(c, "item");
+    if (g->orders && g->reduces) {
+        c->items = add_place(c, (struct place){.name = "item",
+                                               .scope = SCOPE_TEAM,
+                                               .how = HOW_CODE,
+                                               .stages = 2 * REDUCE_ITEMS,
+                                               .group = SUMS,
+                                               .type = "int64_t",
+                                               .size = 8});
+        add_runs(c, c->items, 1, 1, 0);
+    }
+    add_outputs(c);
+    for (int i = 0; g->keeps_z && i < c->k->form->inputs; i++)
+        if (demand_reads(g->demand, i) && operand_of(c, i)->slot == SLOT_G) {
+            const struct operand *o = operand_of(c, i);
+            c->place[i] = add_place(c, (struct place){.name = o->symbol,
+                                                      .how = HOW_CODE,
+                                                      .clock = c->node,
+                                                      .group = KEPT,
+                                                      .who = WHO_KEPT,
+                                                      .note = "the receiver's row",
+                                                      .size = kernel_size(c->k)});
+            add_runs(c, c->place[i], 1, LANES * conv_lane_elements(c), 0);
+        }
+}
+
+static int *none(const struct conv_program *c, int n)
+{
+    int *all = NEW_ARRAY(c->a, int, n + 1);
+    for (int i = 0; i < n; i++)
+        all[i] = -1;
+    return all;
+}
+
+static void begin(struct conv_program *c)
+{
+    const struct path_set *s = c->s;
+    const int warps = c->g->reduces ? s->channel_blocks : 1;
+    struct pipeline *p = c->p =
+        build_pipeline(c->a, (struct worker){LANES, warps, c->g->warps / warps}, conv_abreast(s));
+    c->tile = build_loop(p, (struct loop){.name = "tile"});
+    c->node = build_loop(p, (struct loop){.name = "node"});
+    c->edge = build_loop(p, (struct loop){.name = "done"});
+    build_group(p, (struct group){.name = "ring",
+                                  .note = "What a warp brings in for an edge: its channels' slices of rows.",
+                                  .type = "stage",
+                                  .alias = "at",
+                                  .lines = true});
+    build_group(p, (struct group){.name = "staging", .note = "rows on their way to memory", .instead = true});
+    build_group(p, (struct group){0});
+    build_group(
+        p, (struct group){.name = "reduce",
+                          .note = "Sums of a warp group's warps: [item in turn][channel block][component]."});
+    p->spreads = s->parts;
+    p->spread = NEW_ARRAY(c->a, struct spread, s->parts + 1);
+    for (int i = 0; i < s->parts; i++)
+        p->spread[i] = (struct spread){s->parts > 1 ? arena_printf(c->a, "_of_%d", s->part[i]) : "",
+                                       s->part[i], conv_channels(s, s->part[i]), s->lanes, s->channel_blocks};
+    p->walk = (struct walk){.receivers = true,
+                            .orders = c->g->orders,
+                            .shares = c->g->hands_over,
+                            .teams = c->g->teams,
+                            .room = TILE_BYTES,
+                            .abreast = s->lanes < LANES};
+}
+
+/* A lane's elements of rows of slot z: a segment after the other. */
+static void lay_out_lane(struct conv_program *c, struct layout *lane)
+{
+    const int size = kernel_size(c->k);
+    *lane = (struct layout){.align = 1};
+    for (int i = 0; i < c->s->zs; i++) {
+        const struct path *p = &c->g->demand->plan->problem->path[c->s->z[i]];
+        layout_add(c->a, lane, arena_printf(c->a, "s%d", p->z), "real", size, size,
+                   conv_channels(c->s, p->mul_x) * (2 * p->l3 + 1), NULL);
+    }
+}
+
+void conv_places(struct arena *a, const struct convolution *g, struct path_set *s)
+{
+    struct conv_program *c = NEW(a, struct conv_program);
+    const int n = g->demand->kernel->form->inputs + g->demand->kernel->form->outputs;
+    *c = (struct conv_program){.a = a,
+                               .g = g,
+                               .s = s,
+                               .k = g->demand->kernel,
+                               .edges = -1,
+                               .rows = -1,
+                               .lanes_sums = -1,
+                               .sender = -1,
+                               .item = -1,
+                               .items = -1};
+    s->program = c;
+    c->place = none(c, n);
+    c->local = none(c, n);
+    c->carried = none(c, n);
+    c->x = NEW_ARRAY(a, int *, n + 1);
+    for (int i = 0; i < n; i++)
+        c->x[i] = none(c, g->demand->plan->problem->x.n);
+    lay_out_lane(c, &s->lane);
+    begin(c);
+    add_places(c);
+    pipeline_layout(c->p);
+    s->pipeline = c->p;
+}
+
+/* ---- a block ---- */
+
+void conv_layout_block(struct arena *a, struct convolution *g)
+{
+    bool several = g->sets > 1;
+    struct path_set *first = &g->set[0];
+    g->warp = NEW(a, struct layout);
+    g->reduce = NEW(a, struct layout);
+    g->block = NEW(a, struct layout);
+    *g->warp = (struct layout){
+        .note = "A warp's memory, whichever path set it has.", .align = CHUNK, .alternatives = true};
+    *g->reduce = (struct layout){.note = "The warp groups' sums, whichever path set the block has.",
+                                 .align = CHUNK,
+                                 .alternatives = true};
+    *g->block = (struct layout){.note = "The shared memory of a block.", .align = CHUNK};
+    g->one_reduce = true;
+    for (int i = 0; i < g->sets; i++) {
+        struct path_set *s = &g->set[i];
+        const char *name = arena_printf(a, "set%d", i);
+        if (s->like != i)
+            continue;
+        conv_places(a, g, s);
+        layout_nest(a, g->warp, name, &s->pipeline->of_warp, 0, NULL);
+        if (!g->reduces)
+            continue;
+        g->one_reduce &= s->channel_blocks == first->channel_blocks;
+        layout_nest(a, g->reduce, name, conv_reduce_of(s), g->warps / s->channel_blocks, NULL);
+    }
+    layout_nest(a, g->block, "warp", several ? g->warp : &first->pipeline->of_warp, g->warps, NULL);
+    if (!g->reduces)
+        return;
+    layout_nest(a, g->block, "reduce", g->one_reduce ? conv_reduce_of(first) : g->reduce,
+                g->one_reduce ? g->warps / first->channel_blocks : 0, NULL);
+    layout_add(a, g->block, "broadcast", "int", 4, 4, g->warps, NULL); /* at most a slot per warp */
+}
+
+void conv_layout_name(struct arena *a, const struct schedule *schedule, int label)
+{
+    struct convolution *g = schedule->own;
+    g->name = arena_printf(a, "%s_%s", schedule->demand->kernel->form->name, schedule->name);
+    g->label = label;
+    for (int i = 0; i < g->sets; i++) {
+        struct path_set *s = &g->set[i];
+        if (s->like != i)
+            continue;
+        conv_stage_of(s)->name = arena_printf(a, "stage_%d", label + i);
+        s->pipeline->of_warp.name = arena_printf(a, "warp_%d", label + i);
+        conv_reduce_of(s)->name = arena_printf(a, "reduce_%d", g->one_reduce ? label : label + i);
+    }
+    g->warp->name = arena_printf(a, "%s_warp", g->name);
+    g->reduce->name = arena_printf(a, "%s_reduce", g->name);
+    g->block->name = arena_printf(a, "%s_block", g->name);
+}

@@ -1,0 +1,619 @@
+/* conv_program.c - the pipelined convolution: the work of a path set as a pipeline, whose loops are over
+ * tiles of edges, the receivers of a tile and the edges of a receiver.
+ */
+#include "plan/code.h"
+#include "schedule/convolution/conv_program.h"
+
+#include <string.h>
+
+static const struct operand *operand_of(const struct conv_program *c, int number)
+{
+    return &c->k->operand[number];
+}
+
+/* ---- arguments ---- */
+
+static struct argument field_of(int place, int field)
+{
+    struct argument q = build_at(place, -1, (struct address){0});
+    q.field = field;
+    return q;
+}
+
+static struct argument variable(const char *name, int64_t by)
+{
+    struct argument q = build_number(0);
+    build_term(&q.at, name, by);
+    return q;
+}
+
+/* What is passed through a conversion. */
+static struct argument through(struct conv_program *c, const char *function, const int *numbers,
+                               const char *type, int arguments, const struct argument *argument)
+{
+    struct argument q = argument[0];
+    q.of = ARGUMENT_CALL;
+    q.call = build_make(c->p, function, numbers, arguments, argument);
+    q.call->type = type;
+    return q;
+}
+
+static struct argument from(struct argument q, int64_t offset)
+{
+    q.at.offset += offset;
+    return q;
+}
+
+/* The lane's number among those of its edge, and of blocks before. */
+static const char *first_lane(const struct conv_program *c)
+{
+    const char *lane = c->s->lanes < LANES ? arena_printf(c->a, "lane %% %d", c->s->lanes) : "lane";
+    return c->s->channel_blocks > 1 ? arena_printf(c->a, "channel_block * %d + %s", c->s->lanes, lane) : lane;
+}
+
+static int field_named(const struct conv_program *c, int place, const char *name)
+{
+    const struct place *q = &c->p->place[place];
+    int i = 0;
+    while (strcmp(q->field[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/* Elements of a lane's array of slot z before a path's segment. */
+static int z_before(const struct conv_program *c, const struct path *path)
+{
+    const struct layout *lane = &c->s->lane;
+    const char *name = arena_printf(c->a, "s%d", path->z);
+    int i = 0;
+    while (strcmp(lane->field[i].name, name) != 0)
+        i++;
+    return lane->field[i].at / lane->field[i].element;
+}
+
+/* ---- steps of an edge ---- */
+
+static void declare(struct conv_program *c, int *local, const char *name, int elements, bool zeros)
+{
+    *local = build_local(
+        c->p, (struct local){.name = name, .elements = elements, .begins = zeros ? LOCAL_ZERO : LOCAL_ANY});
+}
+
+static int x_elements(const struct conv_program *c, int x)
+{
+    const struct segment *s = &c->g->demand->plan->problem->x.segment[x];
+    return conv_channels(c->s, s->mul) * (2 * s->ir.l + 1);
+}
+
+static void declare_x(struct conv_program *c, int number, bool zeros)
+{
+    const char *name = operand_of(c, number)->symbol;
+    for (int i = 0; i < c->s->xs; i++)
+        declare(c, &c->x[number][c->s->x[i]], conv_field(c->a, name, SLOT_X, c->s->x[i]),
+                x_elements(c, c->s->x[i]), zeros);
+}
+
+/* Elements of a lane's sums for n values (cgtp_sums_length). */
+static int sums_length(int n)
+{
+    const int rest = n % LANES;
+    int power = rest ? 1 : 0;
+    while (power < rest)
+        power *= 2;
+    return n - rest + power;
+}
+
+/* Between the lane's arrays of segments of x and their slices, the first of which is field `first` of a
+ * place: in one call, unless the components of some slices are apart. */
+static void move_x(struct conv_program *c, int number, int place, int first, bool load)
+{
+    const struct operand *o = operand_of(c, number);
+    struct argument *all = NEW_ARRAY(c->a, struct argument, 2 * c->s->xs + 1);
+    bool apart = false;
+    int n = 0;
+    all[n++] = variable("lane", 1);
+    for (int i = 0; i < c->s->xs; i++) {
+        const struct argument array = build_in(c->x[number][c->s->x[i]], 0),
+                              slice = field_of(place, first + i);
+        all[n++] = load ? array : slice;
+        all[n++] = load ? slice : array;
+        apart |= block_is_apart(&o->block[c->s->x[i]]);
+    }
+    if (!apart)
+        build_call(c->p, load ? "cgtp_load_lanes" : "cgtp_store_lanes", (int[]){0}, n, all);
+    for (int i = 0; i < c->s->xs && apart; i++) {
+        const struct operand_block *b = &o->block[c->s->x[i]];
+        const struct argument one[] = {all[2 * i + 1], all[2 * i + 2], all[0]};
+        const bool part = block_is_apart(b);
+        build_call(
+            c->p,
+            !part  ? load ? "cgtp_load_lane" : "cgtp_store_lane"
+            : load ? "cgtp_load_lane_components"
+                   : "cgtp_store_lane_components",
+            (int[]){part ? conv_channels(c->s, b->channels) : 0, c->s->lanes < LANES ? c->s->lanes : 0, 0}, 3,
+            one);
+    }
+}
+
+/* A lane's arrays of rows of x and y of the edge; and they in them. */
+static void declare_rows(struct conv_program *c)
+{
+    for (int i = 0; i < c->k->form->inputs; i++) {
+        const struct operand *o = operand_of(c, i);
+        if (c->place[i] >= 0 && o->slot == SLOT_Y)
+            declare(c, &c->local[i], o->symbol, (int)o->dim, false);
+        if (c->place[i] >= 0 && o->slot == SLOT_X)
+            declare_x(c, i, false);
+    }
+}
+
+static void load_rows(struct conv_program *c)
+{
+    const int inputs = c->k->form->inputs;
+    for (int i = 0; i < inputs; i++) {
+        const struct operand *o = operand_of(c, i);
+        if (c->place[i] >= 0 && o->slot == SLOT_Y) {
+            struct argument row = field_of(c->place[i], 0);
+            if (c->s->lanes < LANES)
+                build_term(&row.at, "side", conv_y_room(o, c->s) / conv_abreast(c->s));
+            build_call(c->p, "cgtp_load_row", (int[]){(int)o->dim, 0}, 2,
+                       (struct argument[]){build_in(c->local[i], 0), row});
+        }
+        if (c->place[i] >= 0 && o->slot == SLOT_X)
+            move_x(c, i, c->place[i], 0, true);
+    }
+}
+
+static void declare_sums(struct conv_program *c)
+{
+    for (int i = 0; i < c->g->demand->outputs; i++) {
+        const int number = conv_number(c, true, c->g->demand->output[i]);
+        int begin, ys = conv_summed_ys(c->g, c->s, &begin);
+        if (operand_of(c, number)->slot == SLOT_Y)
+            declare(c, &c->local[number], operand_of(c, number)->symbol, begin + sums_length(ys), true);
+        if (operand_of(c, number)->slot == SLOT_X)
+            declare_x(c, number, true);
+    }
+}
+
+/* ---- paths ---- */
+
+static const struct operand *place_operand(const struct conv_program *c, int place)
+{
+    return c->p->place[place].operand;
+}
+
+/* A path's weights, or where their gradients go. */
+static struct argument weights(struct conv_program *c, const struct path *path, int number)
+{
+    const struct operand *o = operand_of(c, number);
+    const int v = conv_channels(c->s, path->mul_x), aligned = c->g->aligned[SLOT_W];
+    const bool some = !conv_is_whole(c->s, path->mul_x);
+    const char *type = operand_size(o) == 2 ? precision_table[o->held].c : NULL;
+    if (!o->output) {
+        struct argument q =
+            field_of(c->place[number],
+                     field_named(c, c->place[number], conv_field(c->a, o->symbol, SLOT_W, path->number)));
+        build_term(&q.at, "lane", v);
+        q.element = v == 1;
+        return !type ? q
+                     : through(c, v == 1 ? "cgtp_widen" : "cgtp_incoming", (int[]){v == 1 ? 0 : v, 0, 0},
+                               NULL, 1, &q);
+    }
+    const char *mul = c->s->parts > 1 ? arena_printf(c->a, "%d", path->mul_x) : "";
+    const struct argument channels =
+        some ? variable(arena_printf(c->a, "channels%s", mul), 1) : build_number(v);
+    const struct place *place = &c->p->place[c->place[number]];
+    if (place->how == HOW_CODE) { /* they wait where the weights were */
+        const char *field = conv_field(c->a, place_operand(c, place->alias)->symbol, SLOT_W, path->number);
+        struct argument slice = field_of(c->place[number], field_named(c, c->place[number], field));
+        build_term(&slice.at, "lane", v);
+        return through(c, "cgtp_outgoing_slice", (int[]){v, 0, 0}, type, 2,
+                       (struct argument[]){slice, channels});
+    }
+    struct argument q = from(field_of(c->place[number], 0), path->weight_offset);
+    if (c->s->parts > 1)
+        build_term(&q.at, first_lane(c), v);
+    if (!some && (!aligned || aligned >= v))
+        return through(c, "cgtp_outgoing", (int[]){v, 0, 0}, type, 1, &q);
+    const struct argument all[] = {q, channels};
+    return through(c, "cgtp_outgoing_some", (int[]){v, aligned, 0}, type, 2, all);
+}
+
+/* The lane's part of a row of slot z, or of what is added to it. */
+static struct argument part_of_z(struct conv_program *c, const struct path *path, int number)
+{
+    const int at = z_before(c, path);
+    if (operand_of(c, number)->output || !c->g->keeps_z)
+        return build_in(c->local[number], at);
+    struct argument q = from(field_of(c->place[number], 0), 0);
+    if (at)
+        build_term(&q.at, "CGTP_LANES", at);
+    return through(c, "cgtp_kept", (int[]){conv_channels(c->s, path->mul_x) * (2 * path->l3 + 1), 0, 0}, NULL,
+                   2, (struct argument[]){q, variable("lane", 1)});
+}
+
+/* What the code of a path, and of those that are computed with it, is given. */
+static void call_path(struct conv_program *c, const int *paths)
+{
+    const struct problem *problem = c->g->demand->plan->problem;
+    const struct code *code = c->g->code[paths[0]];
+    const struct recipe *r = code->recipe;
+    struct argument *all = NEW_ARRAY(c->a, struct argument, r->inputs + r->outputs + 1);
+    int n = 0;
+    for (int i = 0; i < r->inputs + r->outputs; i++) {
+        const bool input = i < r->inputs;
+        if (input && !recipe_reads(r, i))
+            continue;
+        const enum role role = input ? r->input[i].role : r->output[i - r->inputs].role;
+        const int source = input ? r->input[i].source : r->output[i - r->inputs].source;
+        const int copy = input ? r->input[i].copy : r->output[i - r->inputs].copy,
+                  number = conv_number(c, !input, source);
+        const struct path *path = &problem->path[paths[code->matrices ? copy : 0]];
+        all[n] = role == ROLE_A   ? build_in(c->local[number], problem->y.segment[path->y].offset)
+                 : role == ROLE_B ? build_in(c->x[number][path->x], 0)
+                 : role == ROLE_G ? part_of_z(c, path, number)
+                                  : weights(c, path, number);
+        all[n++].touch = input ? TOUCH_READ : role == ROLE_W ? TOUCH_WRITE : TOUCH_ADD;
+    }
+    build_code(c->p, paths[0], code, n, all);
+}
+
+/* ---- outputs ---- */
+
+/* The lanes' sums for an output of slot y, to its row, or to where a group's warps add up theirs. */
+static void sum_lanes(struct conv_program *c, int number)
+{
+    int begin, ys = conv_summed_ys(c->g, c->s, &begin);
+    const struct argument row = from(field_of(c->place[number], 0), begin),
+                          sums = build_in(c->local[number], begin);
+    const char *way = c->g->reduces ? "CGTP_STORE" : conv_how(c->g);
+    if (c->s->lanes < LANES) {
+        const struct argument all[] = {row, sums, variable("there", 1)};
+        build_call(c->p, "cgtp_reduce_items", (int[]){ys, 0}, 3, all);
+        build_last(c->p)->type = arena_printf(c->a, "%s, %d", way, c->s->lanes);
+        return;
+    }
+    if (c->lanes_sums >= 0) {
+        const struct argument room = field_of(c->lanes_sums, 0);
+        build_call(c->p, "cgtp_spread_sums", (int[]){ys, 0}, 2, (struct argument[]){room, sums});
+        build_call(c->p, "cgtp_join_sums", (int[]){ys, 0}, 2, (struct argument[]){row, room});
+    } else {
+        build_call(c->p, "cgtp_reduce_lanes", (int[]){ys, 0}, 2, (struct argument[]){row, sums});
+    }
+    build_last(c->p)->type = way;
+    if (c->item >= 0 && !c->g->reduces) /* whose row it is */
+        build_reads(c->p, c->item);
+}
+
+/* What a group's warps have of an edge; every so many edges they add it up. */
+static void sum_warps(struct conv_program *c, int n, const int *number)
+{
+    if (c->g->orders) {
+        const char *leads = c->s->channel_blocks > 1 ? "channel_block == 0 && lane == 0" : "lane == 0";
+        const struct argument all[] = {field_of(c->items, 0), field_of(c->item, 0), variable(leads, 1)};
+        build_call(c->p, "cgtp_lead_number", (int[]){0}, 3, all);
+    }
+    for (int i = 0; i < n; i++) {
+        build_store(c->p, c->place[number[i]], -1, 0);
+        build_every(c->p, REDUCE_ITEMS);
+        if (c->g->orders)
+            build_reads(c->p, c->items);
+    }
+}
+
+static void store_y(struct conv_program *c)
+{
+    int *number = conv_some(c), n = conv_numbers(c, SLOT_Y, true, number);
+    for (int i = 0; i < n; i++)
+        sum_lanes(c, number[i]);
+    if (n && c->g->reduces)
+        sum_warps(c, n, number);
+}
+
+/* Do gradients of x leave while the next edge is worked on? Not where sums of a receiver go through the
+ * staging buffer as well. */
+static bool puts_x_later(const struct conv_program *c)
+{
+    return c->g->b_outputs && !c->g->g_outputs && c->s->lanes == LANES;
+}
+
+static void keep_x(struct conv_program *c)
+{
+    int *number = conv_some(c);
+    for (int i = 0, n = conv_numbers(c, SLOT_X, true, number); i < n; i++)
+        move_x(c, number[i], c->edges, i * c->s->xs, false);
+}
+
+/* What edges have left to be added to the receiver's sums. */
+static void carry(struct conv_program *c)
+{
+    int *number = conv_some(c);
+    for (int i = 0, n = conv_numbers(c, SLOT_G, true, number); i < n && c->g->carries; i++) {
+        build_call(c->p, "cgtp_carry", (int[]){0}, 2,
+                   (struct argument[]){build_in(c->carried[number[i]], 0), build_in(c->local[number[i]], 0)});
+        build_every(c->p, CARRY_EDGES);
+    }
+}
+
+/* ---- an edge ---- */
+
+/* Do copies for a later edge start in the middle of an edge's work, not at its beginning? Where memory is
+ * what a kernel waits for, as in forward with rows of float32 or float64, they start as early as they can. */
+static bool loads_later(const struct conv_program *c)
+{
+    bool short_rows = false;
+    for (int i = 0; i < c->k->form->inputs; i++)
+        short_rows |= operand_size(operand_of(c, i)) == 2;
+    return (c->g->b_outputs || short_rows) && (c->s->lanes == LANES || !c->g->orders);
+}
+
+/* The first path after the middle of an edge's work. */
+static int after_middle(const struct conv_program *c)
+{
+    const struct code *const *code = c->g->code;
+    const int *path = c->s->path;
+    int work = 0, until = 0, i = 0;
+    for (int k = 0; k < c->s->paths; k += conv_together(c->g, path[k]))
+        work += code_instructions(code[path[k]]->channel);
+    while ((until += code_instructions(code[path[i]]->channel)) * 2 < work)
+        i += conv_together(c->g, path[i]);
+    return i + conv_together(c->g, path[i]);
+}
+
+/* Copies for a later edge: what belongs to its sender, then what is its own. */
+static void copy_ahead(struct conv_program *c)
+{
+    static const enum how order[] = {HOW_LOAD, HOW_ASYNC}; /* asynchronous ones in one group */
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < c->p->places; i++)
+            if (c->p->place[i].how == order[k])
+                build_copy(c->p, i, -1, c->g->stages - 1);
+}
+
+/* Gradients of x leave, so many turns ahead. */
+static void put_x(struct conv_program *c, int skew)
+{
+    build_store(c->p, c->edges, -1, skew);
+    if (c->sender >= 0)
+        build_reads(c->p, c->sender);
+}
+
+/* Names the rows of the edge that outputs of a slot go to. */
+static void name_rows(struct conv_program *c, enum slot slot)
+{
+    int *number = conv_some(c);
+    for (int i = 0, n = conv_numbers(c, slot, true, number); i < n && (i == 0 || slot == SLOT_W); i++) {
+        build_row(c->p, c->place[number[i]]);
+        if (c->item >= 0)
+            build_reads(c->p, c->item);
+    }
+}
+
+static bool abreast(const struct conv_program *c)
+{
+    return c->s->lanes < LANES;
+}
+
+/* Do gradients of weights wait in the stage? */
+static bool holds_w(const struct conv_program *c)
+{
+    int *number = conv_some(c);
+    return conv_numbers(c, SLOT_W, true, number) == 1 && c->p->place[c->place[*number]].how == HOW_CODE;
+}
+
+static void put_w(struct conv_program *c)
+{
+    int *number = conv_some(c);
+    if (conv_numbers(c, SLOT_W, true, number) && holds_w(c))
+        build_store(c->p, c->place[*number], -1, 0);
+}
+
+/* Where weights' gradients of the edge go: computed before anything is loaded, when registers are free. */
+static void name_w(struct conv_program *c)
+{
+    int *path;
+    if (conv_weighted(c->a, c->g->demand->plan->problem, c->s, &path))
+        name_rows(c, SLOT_W);
+}
+
+static void call_paths(struct conv_program *c, int first, int end)
+{
+    for (int i = first; i < end; i += conv_together(c->g, c->s->path[i]))
+        call_path(c, &c->s->path[i]);
+}
+
+/* In the middle of an edge's work: gradients of x of the edge before leave, and copies for a later one start.
+ * At the edge's beginning a warp waits for those that it needs, and the more it has to wait for at once, the
+ * less another's work is enough to wait by. */
+static void work_on_edge(struct conv_program *c)
+{
+    const bool later = loads_later(c);
+    const int middle = later ? after_middle(c) : c->s->paths;
+    if (!later)
+        copy_ahead(c);
+    if (!c->g->reduces)
+        name_rows(c, SLOT_Y);
+    name_w(c);
+    declare_rows(c);
+    load_rows(c);
+    declare_sums(c);
+    call_paths(c, 0, middle);
+    if (later && puts_x_later(c))
+        put_x(c, -1);
+    if (later)
+        copy_ahead(c);
+    call_paths(c, middle, c->s->paths);
+    carry(c);
+    store_y(c);
+    keep_x(c);
+    if (c->g->b_outputs && !puts_x_later(c))
+        put_x(c, 0);
+    put_w(c);
+}
+
+/* The same of edges side by side: lanes whose edge is another receiver's wait. */
+static void work_abreast(struct conv_program *c)
+{
+    const bool later = loads_later(c), named = !c->g->orders; /* whose numbers come with rows */
+    const int middle = later ? after_middle(c) : c->s->paths;
+    if (!later)
+        copy_ahead(c);
+    name_rows(c, SLOT_Y);
+    declare_sums(c);
+    if (named)
+        name_w(c);
+    if (later)
+        declare_rows(c);
+    build_if(c->p, "there");
+    if (!named && !holds_w(c))
+        name_w(c);
+    if (!later)
+        declare_rows(c);
+    load_rows(c);
+    call_paths(c, 0, middle);
+    if (later) {
+        build_end(c->p);
+        copy_ahead(c);
+        build_if(c->p, "there");
+        call_paths(c, middle, c->s->paths);
+    }
+    keep_x(c);
+    build_end(c->p);
+    if (c->g->b_outputs || holds_w(c)) {
+        build_if(c->p, "there");
+        if (c->g->b_outputs)
+            put_x(c, 0);
+        if (!named && holds_w(c))
+            name_w(c);
+        put_w(c);
+        build_end(c->p);
+    }
+    store_y(c);
+}
+
+/* ---- a receiver ---- */
+
+/* Elements of a lane in segments of z before those of so many channels; is there one whose matrix leaves out
+ * factors? */
+static int z_begin(const struct conv_program *c, int mul)
+{
+    const struct path *path = c->g->demand->plan->problem->path;
+    int elements = 0;
+    for (int i = 0; i < c->s->zs && path[c->s->z[i]].mul_x != mul; i++)
+        elements += conv_channels(c->s, path[c->s->z[i]].mul_x) * (2 * path[c->s->z[i]].l3 + 1);
+    return elements;
+}
+
+static struct call *of_table(struct conv_program *c, int mul, bool likewise)
+{
+    struct call *call = build_last(c->p);
+    call->spread = conv_spread(c, mul);
+    call->table = "z";
+    call->likewise = likewise;
+    return call;
+}
+
+static void scale(struct conv_program *c, int mul, struct argument part)
+{
+    if (!conv_has_factors(c->g, c->s, mul))
+        return;
+    build_call(c->p, "cgtp_scale_segments", (int[]){0}, 1, &part);
+    of_table(c, mul, false);
+}
+
+/* The receiver's rows of inputs, and its sums, in registers. */
+static void begin_receiver(struct conv_program *c)
+{
+    int *number = conv_some(c), n = conv_numbers(c, SLOT_G, true, number);
+    for (int i = 0; i < n; i++) {
+        const char *name = operand_of(c, number[i])->symbol;
+        declare(c, &c->local[number[i]], name, conv_lane_elements(c), true);
+        if (!c->g->carries)
+            continue;
+        declare(c, &c->carried[number[i]], arena_printf(c->a, "%ssum", name), conv_lane_elements(c), true);
+        c->p->local[c->carried[number[i]]].type =
+            c->g->wide ? precision_table[c->g->demand->plan->problem->spec->sum].c : NULL;
+    }
+    n = conv_numbers(c, SLOT_G, false, number);
+    for (int i = 0; i < n; i++) {
+        const struct operand *o = operand_of(c, number[i]);
+        const int row = conv_row(c, o, c->node);
+        if (!c->g->keeps_z)
+            declare(c, &c->local[number[i]], o->symbol, conv_lane_elements(c), false);
+        for (int k = 0; k < c->s->parts; k++) {
+            const int mul = c->s->part[k], at = z_begin(c, mul);
+            struct argument to =
+                c->g->keeps_z ? field_of(c->place[number[i]], 0) : build_in(c->local[number[i]], at);
+            if (c->g->keeps_z && at)
+                build_term(&to.at, "CGTP_LANES", at);
+            build_call(
+                c->p, c->g->keeps_z ? "cgtp_keep_segments" : "cgtp_load_segments", (int[]){0}, 4,
+                (struct argument[]){to, field_of(row, 0), variable("channel_block", 1), variable("lane", 1)});
+            if (of_table(c, mul, true) && c->g->keeps_z)
+                build_last(c->p)->scaled = conv_has_factors(c->g, c->s, mul);
+            else
+                scale(c, mul, to);
+        }
+    }
+}
+
+/* What becomes of the receiver's sums. */
+static void end_receiver(struct conv_program *c)
+{
+    int *number = conv_some(c), n = conv_numbers(c, SLOT_G, true, number);
+    struct argument *sums = NEW_ARRAY(c->a, struct argument, n + 1);
+    for (int i = 0; i < n; i++) {
+        const struct argument pair[] = {build_in(c->carried[number[i]], 0), build_in(c->local[number[i]], 0)};
+        if (c->s->lanes < LANES)
+            build_call(c->p, "cgtp_join_items", (int[]){c->s->lanes, 0}, 1, &pair[1]);
+        sums[i] = c->g->carries ? through(c, "cgtp_carried", (int[]){0}, NULL, 2, pair)
+                                : through(c, "cgtp_plain", (int[]){0}, NULL, 1, &pair[1]);
+    }
+    if (c->g->hands_over)
+        build_hand_over(c->p, n, sums);
+    for (int i = 0; i < n; i++) {
+        const int row = c->place[number[i]];
+        const struct argument pair[] = {build_in(c->carried[number[i]], 0), build_in(c->local[number[i]], 0)};
+        if (c->g->carries)
+            build_call(c->p, "cgtp_finish", (int[]){0}, 2, pair);
+        for (int k = 0; k < c->s->parts; k++) {
+            const int mul = c->s->part[k];
+            const struct argument part = from(pair[1], z_begin(c, mul));
+            scale(c, mul, part);
+            build_call(c->p, "cgtp_store_segments", (int[]){0}, 5,
+                       (struct argument[]){field_of(c->rows, 0), part, field_of(row, 0),
+                                           variable("channel_block", 1), variable("cgtp_reload_lane()", 1)});
+            of_table(c, mul, true);
+            build_meet(c->p, SCOPE_WARP);
+        }
+    }
+}
+
+/* ---- the whole ---- */
+
+const char *conv_program(struct path_set *s)
+{
+    struct conv_program *c = s->program;
+    c->p->walk.holds = s->keeps_rows;
+    build_begin(c->p, c->tile);
+    build_meet(c->p, SCOPE_TEAM); /* as it takes a tile */
+    if (!conv_all_whole(s))
+        build_zero(c->p, 0); /* which lanes without channels read */
+    build_skewed(c->p, STEP_FILL, c->edge);
+    build_begin(c->p, c->node);
+    begin_receiver(c);
+    build_begin(c->p, c->edge);
+    if (abreast(c))
+        work_abreast(c);
+    else
+        work_on_edge(c);
+    build_end(c->p);
+    if (c->g->g_outputs)
+        end_receiver(c);
+    build_end(c->p);
+    if (puts_x_later(c) || c->g->reduces)
+        build_skewed(c->p, STEP_DRAIN, c->edge);
+    build_end(c->p);
+    return pipeline_sync(c->p);
+}
