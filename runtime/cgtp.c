@@ -14,7 +14,7 @@ const char *cgtp_status_text(cgtp_status status)
         "an array does not start at a multiple of 16 bytes, or its stride does not fit its rows",
         "a number of items or rows is negative or too large, or a stride is less than a row",
         "the graph has an index out of range, unsorted edges, or wrong row pointers or permutation",
-        "the workspace is missing or smaller than the kernel's workspace function says",
+        "the workspace is missing or smaller than the kernel's function of the least workspace says",
         "the device refused the launch",
         "the graph has no receiver_row, by_sender or sender_row: call cgtp_graph_index first",
         "there is no GPU, or no driver for it that is as new as the CUDA version used",

@@ -24,7 +24,7 @@ extern "C" {
 #endif
 #endif
 
-#define CGTP_ABI 7 /* generated code refuses to compile with another */
+#define CGTP_ABI 8 /* generated code refuses to compile with another */
 
 typedef enum cgtp_status {
     CGTP_OK = 0,
@@ -33,7 +33,7 @@ typedef enum cgtp_status {
     CGTP_BAD_SIZE,      /* a negative number of items or rows, or more than can be addressed or, of edges, than an index
                            type numbers; edges between no nodes; a stride below a row */
     CGTP_BAD_GRAPH,     /* index out of range, edges not sorted, row pointers or permutation inconsistent */
-    CGTP_WORKSPACE,     /* workspace missing or smaller than the size function says */
+    CGTP_WORKSPACE,     /* workspace missing or smaller than the least that the kernel takes */
     CGTP_LAUNCH_FAILED, /* the device refused the launch */
     CGTP_NOT_INDEXED,   /* receiver_row, by_sender or sender_row is NULL: cgtp_graph_index fills them */
     CGTP_NO_DEVICE,     /* CUDA finds no GPU, or no driver that is new enough */
@@ -147,6 +147,7 @@ typedef struct cgtp_kernel {
      * `graph` is a cgtp_graph or, with index_size 8, a cgtp_graph64. stride: [inputs + outputs], elements from a row of
      * each array to the next, read where the slot is `strided`; 0, and NULL for all: rows follow each other. */
     size_t (*workspace)(const void *graph);
+    size_t (*workspace_least)(const void *graph); /* with which it works, too, and with any between both */
     cgtp_status (*run)(const void *graph, const void *const *input, void *const *output, const int64_t *stride,
                        void *ws, size_t ws_bytes, cgtp_stream stream);
     cgtp_memory memory;           /* of the workspace, of graphs with many edges at most; */

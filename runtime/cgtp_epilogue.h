@@ -382,15 +382,51 @@ template <int n> struct cgtp_plain_elements {
 };
 using cgtp_plain_chunk = cgtp_plain_elements<CGTP_WIDE>;
 
-/* Adds so much of the row of each of a sender's edges, in their order: row e begins at rows + e * length. So many are
- * `together` on their way to the thread. */
-template <int together, typename Chunk, typename Graph>
-CGTP_DEVICE void cgtp_gather_rows(const Chunk &sum, const real *rows, int64_t length, const Graph &graph,
-                                  int64_t sender)
+/* The first place from `low` on, before `high`, with an edge that is not before `edge`, of a list in ascending order. */
+template <typename Index> CGTP_DEVICE int64_t cgtp_place_of(const Index *list, int64_t low, int64_t high, int64_t edge)
 {
-    const int64_t end = graph.sender_row[sender + 1];
-    _Pragma("unroll together") for (int64_t i = graph.sender_row[sender]; i < end; i++)
-        sum.add(rows + graph.by_sender[i] * length);
+    CGTP_LOOP
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if ((int64_t)list[middle] < edge)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Adds so much of the row of each of a sender's edges of the turn, in their order: row e begins at rows + e * length. Of a
+ * row several parts may be added, `begin` elements on. So many are `together` on their way to the thread. */
+template <int together, int... begin, typename Chunk, typename Graph>
+CGTP_DEVICE void cgtp_gather_rows(const Chunk &sum, const real *rows, int64_t length, const Graph &graph,
+                                  int64_t sender, const cgtp_turn &turn)
+{
+    constexpr int parts = (int)sizeof...(begin), edges [[maybe_unused]] = together > parts ? together / parts : 1;
+    int64_t i = graph.sender_row[sender], end = graph.sender_row[sender + 1];
+    if (!turn.first)
+        i = cgtp_place_of(graph.by_sender, i, end, turn.from);
+    if (!turn.last)
+        end = cgtp_place_of(graph.by_sender, i, end, turn.kept);
+    _Pragma("unroll edges") for (; i < end; i++)
+    {
+        const real *const row = rows + graph.by_sender[i] * length;
+        (sum.add(row + begin), ...);
+    }
+}
+
+template <int together, typename Chunk, typename Graph>
+CGTP_DEVICE void cgtp_gather_rows(const Chunk &sum, const real *rows, int64_t length, const Graph &graph, int64_t sender)
+{
+    cgtp_gather_rows<together, 0>(sum, rows, length, graph, sender, {0, 0, 0, true, true});
+}
+
+/* A sum from one turn to the next. */
+template <int n, typename To, typename From> CGTP_DEVICE void cgtp_move_sum(To *to, const From *from)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++)
+        to[i] = from[i];
 }
 
 /* Are all blocks of such a kernel resident where each has a quarter of a multiprocessor's threads? */

@@ -366,14 +366,19 @@ class Sizes(ctypes.Structure):
 NO_WORKSPACE = ctypes.c_size_t(-1).value  # CGTP_NO_WORKSPACE
 
 
-def workspace_of(function: Any, graph: bool) -> Callable[..., int]:
-    """Bytes of the workspace, from numbers of items, senders and receivers."""
-    function.restype = ctypes.c_size_t
-    function.argtypes = [ctypes.c_void_p if graph else ctypes.c_int64]
+def workspace_of(library: Any, name: str, graph: bool) -> Callable[..., int]:
+    """Bytes of the workspace, from numbers of items, senders and receivers: what the kernel asks for or, where the environment
+    says less, as much as that, but what it takes at least."""
+    functions = [getattr(library, f"{name}_{which}") for which in ("workspace", "workspace_least")]
+    for function in functions:
+        function.restype = ctypes.c_size_t
+        function.argtypes = [ctypes.c_void_p if graph else ctypes.c_int64]
 
     def size(items: int, senders: int, receivers: int) -> int:
-        needed = function(ctypes.byref(Sizes(items, senders, receivers)) if graph else items)
-        return 0 if needed == NO_WORKSPACE else needed  # the call is refused, and says why
+        asked, least = (function(ctypes.byref(Sizes(items, senders, receivers)) if graph else items) for function in functions)
+        if asked == NO_WORKSPACE:
+            return 0  # the call is refused, and says why
+        return min(asked, max(least, int(os.environ.get("CGTP_WORKSPACE_MOST", asked))))
 
     return size
 
@@ -394,8 +399,7 @@ def load(product: Product, folder: str) -> None:
             except RuntimeError as error:
                 raise ImportError(f"{product.name} is there already, of another library than {path}: cgtpgen --name gives a "
                                   f"product another name") from error
-            operator.workspace[platform] = workspace_of(getattr(library, f"{operator.name}_workspace"),
-                                                        product.edges is not None)
+            operator.workspace[platform] = workspace_of(library, operator.name, product.edges is not None)
 
 
 registered: dict[tuple[str, str], Product] = {}

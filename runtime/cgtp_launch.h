@@ -204,6 +204,64 @@ static inline size_t cgtp_workspace_bytes(int64_t items, int (*refused)(int64_t)
     return items ? layout(items, l, NULL) : 0;
 }
 
+/* ---- a workspace that has not room for all edges ---- */
+
+/* Bytes of rows of edges that a kernel has in its workspace at least. Tests have smaller graphs. */
+#ifndef CGTP_LEAST_BYTES
+#define CGTP_LEAST_BYTES (32 << 20)
+#endif
+
+/* Edges that are worked on in a turn at least, where each has `row` bytes. */
+static inline int64_t cgtp_least_edges(int64_t items, size_t row)
+{
+    const int64_t edges = (int64_t)(CGTP_LEAST_BYTES / row);
+    return items < edges ? items : edges ? edges : 1;
+}
+
+/* Edges of a turn, as many as `bytes` have room for, in turns of about one length; all, where there is room for them or
+ * not for the least. */
+template <typename Graph, typename Launch>
+static inline int64_t cgtp_edges_of_turn(const Graph *graph, size_t bytes,
+                                         size_t (*layout)(const Graph *, Launch &, void *, int64_t), size_t row)
+{
+    Launch l;
+    const int64_t items = graph->items;
+    int64_t fit = cgtp_least_edges(items, row), not_fit = items;
+    if (layout(graph, l, NULL, items) <= bytes || layout(graph, l, NULL, fit) > bytes)
+        return items;
+    while (not_fit - fit > 1) {
+        const int64_t middle = fit + (not_fit - fit) / 2;
+        if (layout(graph, l, NULL, middle) <= bytes)
+            fit = middle;
+        else
+            not_fit = middle;
+    }
+    const int64_t turns = (items + fit - 1) / fit;
+    return (items + turns - 1) / turns;
+}
+
+/* What NAME_kernel_workspace and NAME_kernel_workspace_least return then. */
+template <typename Graph, typename Launch>
+static inline size_t cgtp_workspace_bytes(const Graph *graph, int (*refused)(const Graph *),
+                                          size_t (*layout)(const Graph *, Launch &, void *, int64_t))
+{
+    Launch l;
+    if (!graph || refused(graph))
+        return CGTP_NO_WORKSPACE;
+    return graph->items ? layout(graph, l, NULL, graph->items) : 0;
+}
+template <typename Graph, typename Launch>
+static inline size_t cgtp_least_workspace(const Graph *graph, int (*refused)(const Graph *),
+                                          size_t (*layout)(const Graph *, Launch &, void *, int64_t), size_t row)
+{
+    Launch l;
+    const size_t all = cgtp_workspace_bytes(graph, refused, layout);
+    if (!all || all == CGTP_NO_WORKSPACE)
+        return all;
+    const size_t least = layout(graph, l, NULL, cgtp_least_edges(graph->items, row));
+    return least < all ? least : all;
+}
+
 } // namespace
 
 #endif

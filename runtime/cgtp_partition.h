@@ -8,6 +8,16 @@
 namespace
 {
 
+/* The edges of a launch. Where the buffer of edges has not room for all of them, there are turns, one after the other:
+ * each computes edges that follow each other in the list, up to `kept`, and adds their rows to the senders' sums, which
+ * so come in the same order whatever the turns are. Sums of receivers come from whichever tiles they are divided into: all
+ * edges are computed for these in the first turn, and later ones leave them alone. */
+struct cgtp_turn {
+    int64_t from, end; /* edges that are computed */
+    int64_t kept;      /* from `from` up to here they have rows in the buffer */
+    bool first, last;
+};
+
 /* Each block of a launch has a slot; path set s owns slots first[s] .. first[s + 1] - 1. A multiprocessor has
  * neighbouring slots, so that most hold the code of one path set. */
 template <int sets> struct cgtp_partition {
@@ -21,6 +31,7 @@ template <int sets> struct cgtp_partition {
     int64_t length[sets], short_length[sets]; /* edges of a long tile, and of one of the first short ones */
     float work[sets];                         /* of an edge, with its part of what receivers take */
     int64_t partial_row[sets]; /* the first of a set's partial rows: one per tile and channel block */
+    cgtp_turn turn;            /* the edges that are so divided */
 };
 
 /* Counters of a launch, all zero at its start: of the blocks of each path set; of the tiles fetched, for
@@ -118,6 +129,7 @@ static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int 
         least[s] = (cost[s].channel_blocks + warps - 1) / warps;
     }
     d.multiprocessors = multiprocessors;
+    d.turn = {0, items, items, true, true};
     if constexpr (sets == 1) {
         const int needed = (least[0] + multiprocessors - 1) / multiprocessors;
         d.per_multiprocessor = per_multiprocessor > needed ? per_multiprocessor : needed;
@@ -136,6 +148,33 @@ static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int 
         d.queue[s] = s ? d.queue[before] + cost[before].channel_blocks : sets;
         d.partial_row[s] = s ? d.partial_row[before] + rows * cost[before].channel_blocks : 0;
     }
+    return d;
+}
+
+/* The turn that begins at edge `from`, of `length` edges that have rows. sums: are there sums of receivers? */
+static inline cgtp_turn cgtp_turn_from(int64_t from, int64_t length, int64_t items, bool sums)
+{
+    const int64_t kept = items - from < length ? items : from + length;
+    return {from, sums && from == 0 ? items : kept, kept, from == 0, kept == items};
+}
+
+/* Are all edges computed in it? */
+static inline bool cgtp_has_all(const cgtp_turn &turn, int64_t items)
+{
+    return turn.end - turn.from == items;
+}
+
+/* Divides the blocks for the edges of a turn. */
+template <int sets>
+static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int per_multiprocessor, int warps,
+                                                       const cgtp_turn &turn, int64_t items, int64_t receivers,
+                                                       const cgtp_set_cost *cost)
+{
+    const int64_t edges = turn.end - turn.from;
+    const double part = (double)edges / (double)items;
+    cgtp_partition<sets> d = cgtp_make_partition<sets>(multiprocessors, per_multiprocessor, warps, edges,
+                                                       (int64_t)(part * (double)receivers), cost);
+    d.turn = turn;
     return d;
 }
 

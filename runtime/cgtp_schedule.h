@@ -79,6 +79,9 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
     int blocks;                   /* of so many */
     unsigned *queue;              /* tickets of tiles */
     int team;                     /* nodes < 0: warps of a team */
+    int64_t from, last;           /* nodes == 0: the edges are those from here to there */
+    int64_t kept;                 /* those before have rows in the buffer of edges */
+    bool sums;                    /* do sums of receivers leave? */
 
     /* Of path set s; with a queue for each channel block, of that one. */
     template <int sets>
@@ -86,26 +89,27 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
                                     int channel_block)
         : tile(tile_), step(p.warps[s]), long_tiles(p.tiles[s]), rounds(p.rounds[s]), length(p.length[s]),
           short_length(p.short_length[s]), started(counters + s), blocks(p.first[s + 1] - p.first[s]),
-          queue(counters + p.queue[s] + channel_block), team(p.team)
+          queue(counters + p.queue[s] + channel_block), team(p.team), from(p.turn.from), last(p.turn.end),
+          kept(p.turn.kept), sums(p.turn.first)
     {
     }
 
     /* The first edge of tile t: the tiles of round r, counted from 0, have r + 1 times the shortest length. */
-    CGTP_MEMBER int64_t first_edge(int64_t items, int t) const
+    CGTP_MEMBER int64_t first_edge(int t) const
     {
-        int64_t edge = 0;
+        int64_t edge = from;
         int r = 0;
         CGTP_LOOP
         for (; r < rounds && t >= long_tiles; r++, t -= long_tiles)
             edge += (r + 1) * short_length * long_tiles;
         edge += t * (r < rounds ? (r + 1) * short_length : length);
-        return edge < items ? edge : items;
+        return edge < last ? edge : last;
     }
 
     /* Does tile t have edges of a receiver that an earlier tile begins? */
     template <typename Graph> CGTP_MEMBER bool reaches(const Graph &graph, int64_t receiver, int t) const
     {
-        return t < (1 + rounds) * long_tiles && first_edge(graph.items, t) < graph.receiver_row[receiver + 1];
+        return t < (1 + rounds) * long_tiles && first_edge(t) < graph.receiver_row[receiver + 1];
     }
 
     /* The next short tile of the queue; negative: there is none. */
@@ -213,9 +217,9 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
             o.first = first < o.end ? first : o.end;
             o.count = (int)(o.end - o.first < part ? o.end - o.first : part);
         } else if constexpr (nodes == 0) {
-            o.first = first_edge(graph.items, t);
-            o.count = (int)(first_edge(graph.items, t + 1) - o.first);
-            o.node = o.first < graph.items ? (int64_t)graph.receiver[o.first] : graph.receivers;
+            o.first = first_edge(t);
+            o.count = (int)(first_edge(t + 1) - o.first);
+            o.node = o.first < last ? (int64_t)graph.receiver[o.first] : graph.receivers;
         } else {
             const int after = cgtp_uniform(tile->after);
             o.node = t * (int64_t)nodes;

@@ -23,6 +23,8 @@
 #include <torch/csrc/stable/library.h>
 #include <torch/headeronly/util/Exception.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -226,6 +228,14 @@ struct workspace {
     workspace(const workspace &) = delete;
 };
 
+/* Bytes of it: what the kernel asks for or, where the environment says less, as much as that, but what it takes at least. */
+inline size_t workspace_bytes(const cgtp_kernel &k, const void *graph)
+{
+    const char *const said = std::getenv("CGTP_WORKSPACE_MOST");
+    const size_t bytes = k.workspace(graph), most = said ? std::strtoull(said, nullptr, 10) : bytes;
+    return bytes == CGTP_NO_WORKSPACE || bytes <= most ? bytes : std::max(most, k.workspace_least(graph));
+}
+
 inline tensor allocate(const operation &op, const device &on, int32_t dtype, int64_t rows, int64_t columns)
 {
     const int64_t sizes[] = {rows, columns}, strides[] = {columns > 0 ? columns : 1, 1};
@@ -413,7 +423,7 @@ inline void run(const operation &op, const cgtp_kernel &k, StableIValue *stack, 
         made[o] = {to[o], static_cast<size_t>(rows * p.dim[slot]) * cgtp_type_size(p.type[slot])};
     }
     const void *graph_of = p.index_size == 8 ? static_cast<const void *>(&all.graph64) : &all.graph;
-    const size_t bytes = k.workspace(graph_of);
+    const size_t bytes = workspace_bytes(k, graph_of);
     const workspace room(op, on, bytes == CGTP_NO_WORKSPACE ? 0 : bytes);
     check(op, k.run(graph_of, from.data(), to.data(), stride.data(), room.data, bytes, current.stream));
     guard(op, fault, made, current.stream);

@@ -36,7 +36,7 @@ cgtp cgtp_copy cgtp_sum cgtp_sync cgtp_status cgtp_tile cgtp_graph uvu_0_0_0 uvu
 xsegments stage_0 set_0 set_0_x warp_0 K4_3 K u0 u0_0 s0 s0_0 l0 p0 t0 t0_1 convolution general loops x_ x__ _
 """.split()[:-1]
 # What stands behind an argument's name and an underscore: of locals, and of members of struct launch.
-LOCAL, MEMBER = r'(?:[cfsp]\d+|v|at|out|base|turned|)', r'(?:parts|edges|error)'
+LOCAL, MEMBER = r'(?:[cfsp]\d+|v|at|out|base|turned|)', r'(?:parts|edges|sums|whole|error)'
 HEADERS = 'stdint stddef string math stdlib time float limits cuda_runtime'.split()
 PRODUCTS = HEADERS + 'std C GPU CUDA SELFTEST DEVICE int template linux NULL CGTP_OK launch code uvu lay'.split()
 GRAPH = 'irreps: {x: 64x0e + 64x1o, y: 0e + 1o, z: 64x0e + 64x1o}\ninstructions: channelwise\n' \

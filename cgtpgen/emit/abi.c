@@ -169,10 +169,11 @@ void emit_prototype(struct text *out, const struct plan *plan, const struct kern
     add_workspace(&l);
 }
 
-void emit_workspace_prototype(struct text *out, const struct plan *plan, const struct kernel_form *f)
+void emit_workspace_prototype(struct text *out, const struct plan *plan, const struct kernel_form *f,
+                              bool least)
 {
-    text_printf(out, "size_t %s_%s_workspace(%s)", plan->problem->spec->name, f->name,
-                emit_items_parameter(plan));
+    text_printf(out, "size_t %s_%s_workspace%s(%s)", plan->problem->spec->name, f->name,
+                least ? "_least" : "", emit_items_parameter(plan));
 }
 
 static const char dim_letter[SLOT_COUNT + 1] = "XYWZ"; /* of macros NAME_DIM_X */
@@ -380,6 +381,8 @@ static void header_workspace(struct text *out, const struct schedules *all, cons
         text_printf(&words, ", %s of them for reduction: %s",
                     memory_formula(out->arena, all, m->by_reduction),
                     reduction_name[all->plan->problem->spec->reduction]);
+    if (m->least[BY_ITEM] < m->all[BY_ITEM] && all->target.device->lanes > 1)
+        text_printf(&words, "; with less, down to %s, in turns", memory_formula(out->arena, all, m->least));
     text_puts(&words, ".");
     text_wrap(out, " * ", " *   ", text_string(&words), words.n, 110);
 }
@@ -422,7 +425,9 @@ static void header_kernel(struct text *out, const struct schedules *all, const s
     text_puts(out, " */\n");
     emit_prototype(out, plan, k, "CGTP_API ");
     text_printf(out, ";\nCGTP_API ");
-    emit_workspace_prototype(out, plan, f);
+    emit_workspace_prototype(out, plan, f, false);
+    text_printf(out, ";\nCGTP_API ");
+    emit_workspace_prototype(out, plan, f, true);
     text_printf(out, ";\n");
     header_by_name(out, plan, k);
 }
@@ -534,7 +539,7 @@ void emit_header(struct text *out, const struct schedules *all, const struct mem
     header_guard(out, name);
     text_printf(out,
                 "#include \"cgtp.h\"\n\n"
-                "#if CGTP_ABI != 7\n#error \"%s was generated for cgtp runtime ABI 7; regenerate it, or use "
+                "#if CGTP_ABI != 8\n#error \"%s was generated for cgtp runtime ABI 8; regenerate it, or use "
                 "that runtime\"\n#endif\n\n"
                 "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n",
                 name);

@@ -46,11 +46,14 @@ static void emit_workspace(struct source *w)
     emit_lay_out(w);
     text_printf(w->out, "}\n\n");
     emit_refused(w->out, w->plan, w->kernel->kernel);
-    emit_workspace_prototype(w->out, w->plan, w->form);
-    text_printf(w->out,
-                "\n{\n    if (%srefused(%s))\n        return CGTP_NO_WORKSPACE;\n"
-                "    return %s ? layout(%s, cgtp_threads(), NULL, NULL) : 0;\n}\n\n",
-                w->graph ? "!graph || " : "", items, w->graph ? "graph->items" : "items", items);
+    for (int least = 0; least < 2; least++) { /* with the least one thread works */
+        emit_workspace_prototype(w->out, w->plan, w->form, least);
+        text_printf(w->out,
+                    "\n{\n    if (%srefused(%s))\n        return CGTP_NO_WORKSPACE;\n"
+                    "    return %s ? layout(%s, %s, NULL, NULL) : 0;\n}\n\n",
+                    w->graph ? "!graph || " : "", items, w->graph ? "graph->items" : "items", items,
+                    least ? "1" : "cgtp_threads()");
+    }
 }
 
 /* Without items: sums over none of them. */

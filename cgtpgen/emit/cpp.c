@@ -66,8 +66,12 @@ static void function(struct text *out, const struct plan *plan, const struct ker
     add_workspace(&head);
     text_printf(out, "    return ::%s_%s_with(%s, &arrays, workspace, workspace_bytes, stream);\n}\n\n",
                 s->name, f->name, passed);
-    text_printf(out, "inline ::std::size_t %s(%s)\n{\n    return ::%s_%s_workspace(%s);\n}\n\n",
-                plain(a, arena_printf(a, "%s_workspace", f->name)), first, s->name, f->name, passed);
+    for (int least = 0; least < 2; least++) {
+        const char *words = least ? "workspace_least" : "workspace";
+        text_printf(out, "inline ::std::size_t %s(%s)\n{\n    return ::%s_%s_%s(%s);\n}\n\n",
+                    plain(a, arena_printf(a, "%s_%s", f->name, words)), first, s->name, f->name, words,
+                    passed);
+    }
 }
 
 void emit_cpp(struct text *out, const struct plan *plan)

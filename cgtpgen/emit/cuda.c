@@ -57,24 +57,62 @@ static void emit_launch_struct(struct source *w)
     blank(o);
 }
 
+/* Bytes of what an edge has in areas that turns share; NULL: there are none. */
+static const char *divided_bytes(const struct source *w, const struct areas *all)
+{
+    struct text sum = {.arena = w->arena};
+    for (int i = 0; i < all->n; i++)
+        if (all->area[i].divided)
+            text_printf(&sum, "%s%lld * sizeof(%s)", sum.n ? " + " : "", (long long)all->area[i].each,
+                        all->area[i].type);
+    return sum.n ? sum.s : NULL;
+}
+
+/* The number of rows of an area. */
+static const char *rows_of(const struct source *w, const struct area *q)
+{
+    const char *rows = q->count ? q->count : q->divided ? "edges" : source_rows(w->plan, q->rows);
+    return q->between ? arena_printf(w->arena, "edges < graph->items ? %s : 0", rows) : rows;
+}
+
+/* What the functions of the workspace return. */
+static void emit_sizes(struct source *w, const char *items, const char *divided)
+{
+    struct out out = {.text = w->out}, *o = &out;
+    for (int least = 0; least < 2; least++) {
+        text_printf(w->out, "extern \"C\" ");
+        emit_workspace_prototype(w->out, w->plan, w->form, least);
+        text_printf(w->out, "\n");
+        line(o, "{");
+        if (least && divided)
+            line(o, "return cgtp_least_workspace(%s, refused, layout, %s);", items, divided);
+        else
+            line(o, "return cgtp_workspace_bytes(%s, refused, layout);", items);
+        line(o, "}");
+        blank(o);
+    }
+}
+
 static void emit_workspace(struct source *w)
 {
     struct out out = {.text = w->out}, *o = &out;
     const char *items = w->graph ? "graph" : "items";
     const struct areas all = memory_areas(w);
+    const char *divided = divided_bytes(w, &all);
     bool sized = emit_sized(w) || orders(w);
-    line(o, "/* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes. */");
-    line(o, "static size_t layout(%s%s%s, launch &%s, void *base)",
+    line(o, "/* Lays out the workspace from `base` on, for which NULL may stand; returns its bytes.%s */",
+         divided ? " edges: that are worked on in a turn." : "");
+    line(o, "static size_t layout(%s%s%s, launch &%s, void *base%s)",
          !w->graph          ? "int64_t"
          : w->spec->index64 ? "const cgtp_graph64 *"
                             : "const cgtp_graph *",
-         sized && !w->graph ? " " : "", sized ? items : "", all.n || orders(w) ? "l" : "");
+         sized && !w->graph ? " " : "", sized ? items : "", all.n || orders(w) ? "l" : "",
+         divided ? ", int64_t edges" : "");
     line(o, "{");
     line(o, "cgtp_workspace space(base);");
     for (int i = 0; i < all.n; i++) {
         const struct area *q = &all.area[i];
-        line(o, "l.%s = space.area<%s>(%s%s);", q->name, q->type,
-             q->count ? q->count : source_rows(w->plan, q->rows),
+        line(o, "l.%s = space.area<%s>(%s%s);", q->name, q->type, rows_of(w, q),
              q->each > 1 ? arena_printf(w->arena, ", %lld", (long long)q->each) : "");
     }
     if (orders(w))
@@ -84,13 +122,8 @@ static void emit_workspace(struct source *w)
     line(o, "}");
     blank(o);
     emit_refused(w->out, w->plan, w->kernel->kernel);
-    text_printf(w->out, "} // namespace\n\nextern \"C\" ");
-    emit_workspace_prototype(w->out, w->plan, w->form);
-    text_printf(w->out, "\n");
-    line(o, "{");
-    line(o, "return cgtp_workspace_bytes(%s, refused, layout);", items);
-    line(o, "}");
-    blank(o);
+    text_printf(w->out, "} // namespace\n\n");
+    emit_sizes(w, items, divided);
 }
 
 /* Arrays of a graph. */
@@ -179,8 +212,12 @@ static void emit_launcher(struct source *w)
     line(o, "return cgtp_clear_outputs<%d, %s>(arrays, stream);", w->form->inputs,
          spec_has_strides(w->spec) ? "true" : "false");
     line(o, "launch l = {%s%s};", w->graph ? "*graph" : "items", text_string(&list));
-    line(o, "if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(%s, l, workspace))))",
-         items);
+    const struct areas all = memory_areas(w);
+    const char *divided = divided_bytes(w, &all);
+    if (divided)
+        line(o, "const int64_t edges = cgtp_edges_of_turn(graph, workspace_bytes, layout, %s);", divided);
+    line(o, "if ((status = cgtp_check_workspace(workspace, workspace_bytes, layout(%s, l, workspace%s))))",
+         items, divided ? ", edges" : "");
     line(o, "return status;");
     if (orders(w))
         source_step(w, "cgtp_order_edges(l.graph, l.ordering, stream)");

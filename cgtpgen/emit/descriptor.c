@@ -26,7 +26,8 @@ static void arguments(struct text *out, const struct kernel_form *f, int number,
     text_printf(out, "};\n\n");
 }
 
-void emit_wrappers(struct text *out, const struct plan *plan, const struct kernel_plan *k, int number)
+void emit_wrappers(struct text *out, const struct plan *plan, const struct kernel_plan *k, int number,
+                   bool least)
 {
     const struct spec *s = plan->problem->spec;
     const struct kernel_form *f = k->form;
@@ -37,10 +38,12 @@ void emit_wrappers(struct text *out, const struct plan *plan, const struct kerne
     const char *argument = plain        ? "((const cgtp_graph *)graph)->items"
                            : s->index64 ? "(const cgtp_graph64 *)graph"
                                         : "(const cgtp_graph *)graph";
-    text_printf(out,
-                "static size_t workspace_%d(const void *graph)\n{\n%s    return %s_%s_workspace(%s);\n}\n\n",
-                number, plain ? "    if (!graph)\n        return CGTP_NO_WORKSPACE;\n" : "", s->name, f->name,
-                argument);
+    for (int i = 0; i < 1 + least; i++)
+        text_printf(out,
+                    "static size_t %s_%d(const void *graph)\n{\n%s    return %s_%s_workspace%s(%s);\n}\n\n",
+                    i ? "least" : "workspace", number,
+                    plain ? "    if (!graph)\n        return CGTP_NO_WORKSPACE;\n" : "", s->name, f->name,
+                    i ? "_least" : "", argument);
     text_printf(
         out,
         "static cgtp_status run_%d(const void *graph, const void *const *input, void *const *output,\n"
@@ -94,15 +97,16 @@ void emit_descriptor(struct text *out, const struct schedules *all, const struct
         const struct kernel_form *f = plan->kernel[k].form;
         arguments(out, f, k, true);
         arguments(out, f, k, false);
-        emit_wrappers(out, plan, &plan->kernel[k], k);
+        emit_wrappers(out, plan, &plan->kernel[k], k, true);
     }
     text_printf(out, "static const cgtp_kernel kernel_table[] = {\n");
     for (int k = 0; k < plan->kernels; k++) {
         const struct kernel_plan *q = &plan->kernel[k];
-        text_printf(out,
-                    "    {\"%s\", %d, %d, inputs_%d, outputs_%d, %.0f, %.0f, workspace_%d, run_%d,\n     ",
-                    q->form->name, q->form->inputs, q->form->outputs, k, k, q->bytes_least,
-                    operations_flops(all->kernel[k].operations), k, k);
+        text_printf(
+            out,
+            "    {\"%s\", %d, %d, inputs_%d, outputs_%d, %.0f, %.0f, workspace_%d, least_%d, run_%d,\n     ",
+            q->form->name, q->form->inputs, q->form->outputs, k, k, q->bytes_least,
+            operations_flops(all->kernel[k].operations), k, k, k);
         bytes(out, memory[k].all);
         text_puts(out, ", ");
         bytes(out, memory[k].by_reduction);

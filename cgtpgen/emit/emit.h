@@ -16,8 +16,8 @@ void emit_banner_python(struct text *, const struct plan *, const char *what);
  * `linkage`. */
 void emit_prototype(struct text *, const struct plan *, const struct kernel_plan *, const char *linkage);
 
-/* size_t NAME_kernel_workspace(graph or items), without a semicolon. */
-void emit_workspace_prototype(struct text *, const struct plan *, const struct kernel_form *);
+/* size_t NAME_kernel_workspace(graph or items), without a semicolon; least: NAME_kernel_workspace_least. */
+void emit_workspace_prototype(struct text *, const struct plan *, const struct kernel_form *, bool least);
 
 /* "const cgtp_graph *graph" or "int64_t items" */
 const char *emit_items_parameter(const struct plan *);
@@ -63,8 +63,9 @@ void emit_descriptor(struct text *, const struct schedules *, const struct memor
 /* NAME.hpp: the same interface in a namespace of C++. */
 void emit_cpp(struct text *, const struct plan *);
 
-/* The functions workspace_N and run_N, which take arrays by position, of kernel number N. */
-void emit_wrappers(struct text *, const struct plan *, const struct kernel_plan *, int number);
+/* The functions workspace_N and run_N, which take arrays by position, of kernel number N; least_N, where
+ * asked for. */
+void emit_wrappers(struct text *, const struct plan *, const struct kernel_plan *, int number, bool least);
 
 /* NAME_selftest.c: a program that compares every kernel with a dense loop. */
 void emit_selftest(struct text *, const struct plan *);

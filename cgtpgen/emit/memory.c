@@ -46,7 +46,12 @@ struct rows {
     double by[BY_COUNT];
 };
 
-enum { SHORT_ROUNDS = 3, GENERAL_WARPS = 1024, SHARED_PARTS = 16 }; /* of the runtime: CGTP_.. */
+enum {
+    SHORT_ROUNDS = 3,
+    GENERAL_WARPS = 1024,
+    SHARED_PARTS = 16,
+    LEAST_BYTES = 32 << 20
+}; /* of the runtime: CGTP_.. */
 
 static bool is_text(const char *s, const char *text)
 {
@@ -166,6 +171,8 @@ static void add_ordering(struct memory *m, const struct source *w)
     q->bytes[BY_SENDER] = w->lists_senders ? 8 : 0;
     q->bytes[BY_RECEIVER] = w->orders ? 8 : 0;
     q->bytes[BY_CALL] = 16 + 2 * DIGITS * index;
+    for (int by = 0; by < BY_COUNT; by++)
+        m->least[by] += q->bytes[by];
 }
 
 static struct memory areas_of(struct arena *a, const struct schedules *all, const struct kernel_schedule *k)
@@ -173,9 +180,10 @@ static struct memory areas_of(struct arena *a, const struct schedules *all, cons
     struct source w = source_of(a, all, k);
     const struct areas found = memory_areas(&w);
     struct memory m = {.area = NEW_ARRAY(a, struct memory_area, found.n + 1)};
+    bool divided = false;
     for (int i = 0; i < found.n; i++) {
         const struct area *from = &found.area[i];
-        struct memory_area *q = &m.area[m.areas++];
+        struct memory_area *q = &m.area[m.areas];
         const double each = (double)from->each * type_bytes(w.spec, from->type);
         struct rows rows;
         *q = (struct memory_area){.name = from->name, .because = because_of(a, w.spec, from->name)};
@@ -185,7 +193,12 @@ static struct memory areas_of(struct arena *a, const struct schedules *all, cons
             q->unknown = from->count, rows = rows_of(INDEX_SHARED);
         for (int by = 0; by < BY_COUNT; by++)
             q->bytes[by] = rows.by[by] * each;
+        for (int by = 0; by < BY_COUNT; by++)
+            m.least[by] += from->divided ? 0 : q->bytes[by];
+        m.areas += !from->between;
+        divided |= from->divided;
     }
+    m.least[BY_CALL] += divided ? LEAST_BYTES : 0;
     if (w.orders || w.lists_senders)
         add_ordering(&m, &w);
     return m;
@@ -406,6 +419,8 @@ void memory_json(struct text *out, const struct schedules *all, const struct mem
     json_bytes(out, all, of->all);
     text_puts(out, "}, \"due_to_reduction\": {");
     json_bytes(out, all, of->by_reduction);
+    text_puts(out, "}, \"least\": {");
+    json_bytes(out, all, of->least);
     text_puts(out, "}, \"areas\": [");
     for (int i = 0; i < of->areas; i++) {
         text_printf(out, "%s\n      {\"name\": \"%s\", \"bytes\": {", i ? "," : "", of->area[i].name);

@@ -32,6 +32,7 @@ struct memory {
     int areas;
     struct memory_area *area;
     double all[BY_COUNT], by_reduction[BY_COUNT]; /* sums of areas */
+    double least[BY_COUNT]; /* where rows of edges have room in it in turns, of graphs with many edges */
 };
 
 /* Each area takes the next multiple of 128 bytes (of 64 on the host). Where the number of partial rows

@@ -105,11 +105,12 @@ void emit_tune_alternative(struct text *out, const struct emission *e, const str
     emit_banner(out, plan,
                 arena_printf(a, "alternative %d of kernel %s, %s", e->alternative, f->name, knobs));
     text_printf(out,
-                "#define %s_%s %s_run\n#define %s_%s_workspace %s_workspace\n#include \"cgtp_tune.h\"\n\n",
-                s->name, f->name, name, s->name, f->name, name);
+                "#define %s_%s %s_run\n#define %s_%s_workspace %s_workspace\n"
+                "#define %s_%s_workspace_least %s_least\n#include \"cgtp_tune.h\"\n\n",
+                s->name, f->name, name, s->name, f->name, name, s->name, f->name, name);
     text_put(out, text_string(&source), source.n);
     text_printf(out, "\n");
-    emit_wrappers(out, plan, kernel->kernel, k);
+    emit_wrappers(out, plan, kernel->kernel, k, false);
     text_printf(out,
                 "extern \"C\" {\nextern const cgtp_tune_alternative %s;\n}\n"
                 "const cgtp_tune_alternative %s = {\n    \"%s\",\n    \"%s\",\n"

@@ -233,7 +233,9 @@ struct walk {
     bool shares;    /* a receiver's edges may be in several tiles */
     int room;       /* bytes of a warp's tile */
     bool holds;     /* registers hold where the rows of a tile's edges begin */
-    bool teams;     /* those of small graphs in rings of a block's warps */
+    bool turns;   /* of a launch that may take several (struct cgtp_turn): receivers' sums leave in the first,
+                   * where all edges come; rows of edges are those before `kept` */
+    bool teams;   /* those of small graphs in rings of a block's warps */
     bool abreast; /* a team has `items` of a turn side by side, those of one receiver at a time: a turn may be
                    * gone through several times, and brings what it does but once */
 };

@@ -170,6 +170,8 @@ static void print_edge_rows(struct edges *c, const struct place *q, const char *
             const char *fields = fields_of(c, q, o, k);
             if (!*fields)
                 continue;
+            if (q->rows && c->p->walk.turns)
+                line(c->o, "if (first + %s < tiles.kept)", number);
             if (q->rows)
                 line(
                     c->o,
@@ -478,6 +480,10 @@ static int print_step(struct edges *c, int i)
     case STEP_END:
         if (s->loop == LOOP_LAUNCH || c->p->loop[s->loop].outer != LOOP_LAUNCH)
             line(c->o, "}");
+        if (c->p->walk.turns && &c->p->loop[s->loop] == edge_loop(c)) {
+            line(c->o, "if (!tiles.sums)");
+            line(c->o, "continue;");
+        }
         return i;
     case STEP_FILL:
         print_fill(c);

@@ -11,14 +11,37 @@ static const struct operand *output_of(const struct source *w, const struct form
     return kernel_output(w->demand->kernel, (int)(f - w->form->output));
 }
 
-/* The type of the output's sums, beside which there is what is still to be added; NULL: there is nothing. */
+/* The type of the sums of an output of a demand, beside which there is what is still to be added; NULL: there
+ * is nothing. */
+static const char *carried_by(const struct schedule *s, int o)
+{
+    return s->route[o].wide          ? precision_table[s->demand->plan->problem->spec->sum].c
+           : s->route[o].compensated ? "real"
+                                     : NULL;
+}
+
 static const char *carried(const struct source *w, const struct form_output *f)
 {
-    const struct route *route = w->schedule->route;
     for (int o = 0; o < w->demand->outputs; o++)
         if (demand_output(w->demand, o) == f)
-            return route[o].wide ? precision_table[w->spec->sum].c : route[o].compensated ? "real" : NULL;
+            return carried_by(w->schedule, o);
     return NULL;
+}
+
+/* Are sums of a turn kept apart from the output, whose rows do not hold them? */
+static bool kept_apart(const struct operand *q, const struct kernel_plan *k, const char *carried)
+{
+    return carried || operand_size(q) != kernel_size(k);
+}
+
+void gather_areas(struct areas *all, const struct schedule *s, int o)
+{
+    const struct operand *q = demand_operand(s->demand, o);
+    const char *whole = carried_by(s, o), *name = demand_output(s->demand, o)->symbol;
+    if (kept_apart(q, s->demand->kernel, whole))
+        areas_add_between(all, "real", arena_printf(all->arena, "%ssums", name), q->index, q->dim);
+    if (whole)
+        areas_add_between(all, whole, arena_printf(all->arena, "%swhole", name), q->index, q->dim);
 }
 
 /* Elements of a row that a thread sums: 16 bytes, or one where rows, or what is summed, are no multiples of
@@ -34,8 +57,37 @@ static long long chunks_of(const struct operand *q, int aligned)
     return (long long)q->dim / elements_of(q, aligned);
 }
 
+static void emit_move(struct out *o, int per, bool begins, const char *sum, const char *row)
+{
+    line(o, "cgtp_move_sum<%d>(%s, %s);", per, begins ? sum : row, begins ? row : sum);
+}
+
+/* The sums as the turn before has left them, or to where the next one finds them: rows of the output, if they
+ * hold sums, are those that are stored anyway. */
+static void emit_between(struct out *o, const struct source *w, const struct form_output *f, int per,
+                         bool begins)
+{
+    struct arena *a = w->arena;
+    const struct operand *q = output_of(w, f);
+    const char *row = arena_printf(a, "node * %lld + at", source_dim(q));
+    const bool apart = kept_apart(q, w->demand->kernel, carried(w, f));
+    if (!begins && !apart)
+        return;
+    line(o, "if (!turn.%s) {", begins ? "first" : "last");
+    if (apart)
+        emit_move(o, per, begins, "sum", arena_printf(a, "l.%ssums + %s", f->symbol, row));
+    else
+        emit_move(o, per, begins, "sum",
+                  arena_printf(a, "l.%s + node * %s + at", q->array, source_stride(w, q)));
+    if (carried(w, f))
+        emit_move(o, per, begins, "whole", arena_printf(a, "l.%swhole + %s", f->symbol, row));
+    if (!begins)
+        line(o, "return;");
+    line(o, "}");
+}
+
 void gather_begin(struct source *w, struct out *o, const struct form_output *f, int aligned,
-                  const char *parameters)
+                  const char *parameters, bool in_turns)
 {
     const struct operand *q = output_of(w, f);
     const bool sender = q->index == INDEX_SENDER;
@@ -49,8 +101,8 @@ void gather_begin(struct source *w, struct out *o, const struct form_output *f, 
         line(o, "CGTP_KERNEL(%d, 8) %s_gather_%s(const launch l%s)", THREADS, w->form->name, f->symbol,
              parameters);
     else
-        line(o, "template <int together> CGTP_KERNEL(%d, 64 / together) %s_gather_%s(const launch l)",
-             THREADS, w->form->name, f->symbol);
+        line(o, "template <int together> CGTP_KERNEL(%d, 64 / together) %s_gather_%s(const launch l%s)",
+             THREADS, w->form->name, f->symbol, in_turns ? ", const cgtp_turn turn" : "");
     line(o, "{");
     if (blocks == 1) {
         line(o, "const int64_t node = cgtp_block();");
@@ -73,6 +125,8 @@ void gather_begin(struct source *w, struct out *o, const struct form_output *f, 
     line(o, "real sum[%d] = {0};", per);
     if (carried(w, f))
         line(o, "%s whole[%d] = {0}; /* to which the sum is to be added */", carried(w, f), per);
+    if (in_turns)
+        emit_between(o, w, f, per, true);
 }
 
 const char *gather_sum(const struct source *w, const struct form_output *f, int aligned)
@@ -82,9 +136,12 @@ const char *gather_sum(const struct source *w, const struct form_output *f, int 
                                                         : "cgtp_plain_chunk{sum}";
 }
 
-void gather_end(struct out *o, const struct source *w, const struct form_output *f, int aligned)
+void gather_end(struct out *o, const struct source *w, const struct form_output *f, int aligned,
+                bool in_turns)
 {
     const struct operand *q = output_of(w, f);
+    if (in_turns)
+        emit_between(o, w, f, elements_of(q, aligned), false);
     if (carried(w, f))
         line(o, "cgtp_finish(whole, sum);");
     line(o, "cgtp_store<%d>(l.%s + node * %s + at, sum);", elements_of(q, aligned), q->array,
@@ -93,7 +150,8 @@ void gather_end(struct out *o, const struct source *w, const struct form_output 
     blank(o);
 }
 
-void gather_launch(struct source *w, const struct form_output *f, int aligned, const char *arguments)
+void gather_launch(struct source *w, struct out *o, const struct form_output *f, int aligned,
+                   const char *arguments, bool in_turns)
 {
     const struct operand *q = output_of(w, f);
     const long long blocks = (chunks_of(q, aligned) + THREADS - 1) / THREADS;
@@ -102,6 +160,7 @@ void gather_launch(struct source *w, const struct form_output *f, int aligned, c
     const char *kernel = arena_printf(w->arena, "code::%s_gather_%s", w->form->name, f->symbol);
     if (!*arguments) /* rows on their way at once: more where there are few threads */
         kernel = arena_printf(w->arena, "cgtp_few_blocks(%s) ? %s<32> : %s<8>", all, kernel, kernel);
-    source_step(w, arena_printf(w->arena, "cgtp_launch_early(%s, %s, %d, 0, stream, l%s)", kernel, all,
-                                THREADS, arguments));
+    line(o, "if ((status = cgtp_launch_early(%s, %s, %d, 0, stream, l%s%s)))", kernel, all, THREADS,
+         arguments, in_turns ? ", turn" : "");
+    line(o, "return status;");
 }

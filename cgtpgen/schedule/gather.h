@@ -13,15 +13,20 @@
  *
  * The kernel up to where `sum` is to get element `at` and those after of the rows of node `node`; and from
  * there on. Without parameters it is a template of how many rows are `together` on their way to a thread.
+ * in_turns: the launch takes turns (struct cgtp_turn of the runtime), and the kernel has one more, `turn`.
  */
 enum { GATHER_ROWS = 16 };
 void gather_begin(struct source *, struct out *, const struct form_output *, int aligned,
-                  const char *parameters);
+                  const char *parameters, bool in_turns);
 /* That sum, as the runtime's functions take it. */
 const char *gather_sum(const struct source *, const struct form_output *, int aligned);
-void gather_end(struct out *, const struct source *, const struct form_output *, int aligned);
+void gather_end(struct out *, const struct source *, const struct form_output *, int aligned, bool in_turns);
 
-/* Its launch. */
-void gather_launch(struct source *, const struct form_output *, int aligned, const char *arguments);
+/* Its launch; in turns the variable `turn` is there. */
+void gather_launch(struct source *, struct out *, const struct form_output *, int aligned,
+                   const char *arguments, bool in_turns);
+
+/* Areas in which its sums go from one turn to the next, if they cannot in the output's rows. */
+void gather_areas(struct areas *, const struct schedule *, int output);
 
 #endif

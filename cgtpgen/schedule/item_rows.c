@@ -159,11 +159,11 @@ const char *item_rows_leave(const struct source *w, int o)
 static void emit_fix_up(struct source *w, struct out *o, const struct form_output *f, const struct operand *q)
 {
     const char *of = q->index == INDEX_SENDER ? "true" : "false";
-    gather_begin(w, o, f, GATHER_ROWS, ", const int chunk");
+    gather_begin(w, o, f, GATHER_ROWS, ", const int chunk", false);
     line(o, "if (!cgtp_gather_chunks<%s>(sum, l.%spartial + at, %lld, l.graph, node, chunk))", of, f->symbol,
          source_dim(q));
     line(o, "return;");
-    gather_end(o, w, f, GATHER_ROWS);
+    gather_end(o, w, f, GATHER_ROWS, false);
 }
 
 void item_rows_kernels(struct source *w, struct out *o)
@@ -177,11 +177,11 @@ void item_rows_kernels(struct source *w, struct out *o)
             emit_fix_up(w, o, f, q);
         if (w->schedule->route[i].kind != ROUTE_EDGE_BUFFER)
             continue;
-        gather_begin(w, o, f, GATHER_ROWS, "");
+        gather_begin(w, o, f, GATHER_ROWS, "", false);
         line(o, "cgtp_gather_%s<together>(%s, l.%sedges + at, %lld, l.graph, node);",
              q->index == INDEX_SENDER ? "rows" : "received_rows", gather_sum(w, f, GATHER_ROWS), f->symbol,
              source_dim(q));
-        gather_end(o, w, f, GATHER_ROWS);
+        gather_end(o, w, f, GATHER_ROWS, false);
     }
 }
 
@@ -198,12 +198,13 @@ void item_rows_clear(struct source *w)
 
 void item_rows_finish(struct source *w, const char *blocks, const char *chunk)
 {
+    struct out out = {.text = w->out, .depth = 1};
     for (int o = 0; o < w->demand->outputs; o++) {
         const struct form_output *f = demand_output(w->demand, o);
         if (w->schedule->route[o].kind == ROUTE_EDGE_BUFFER)
-            gather_launch(w, f, GATHER_ROWS, "");
+            gather_launch(w, &out, f, GATHER_ROWS, "", false);
         if (w->schedule->route[o].kind == ROUTE_FIXED_UP)
-            gather_launch(w, f, GATHER_ROWS, arena_printf(w->arena, ", %s", chunk));
+            gather_launch(w, &out, f, GATHER_ROWS, arena_printf(w->arena, ", %s", chunk), false);
         if (w->schedule->route[o].kind == ROUTE_PARTS)
             parts_launch(w, demand_operand(w->demand, o), blocks);
     }

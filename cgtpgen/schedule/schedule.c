@@ -11,7 +11,7 @@ static void add_area(struct areas *all, struct area area)
 
 void areas_add(struct areas *all, const char *type, const char *name, enum index_kind rows, int64_t each)
 {
-    add_area(all, (struct area){type, name, rows, NULL, each, false});
+    add_area(all, (struct area){.type = type, .name = name, .rows = rows, .each = each});
 }
 
 void areas_share(struct areas *all, const char *type, const char *name, enum index_kind rows, int64_t each)
@@ -19,18 +19,32 @@ void areas_share(struct areas *all, const char *type, const char *name, enum ind
     for (int i = 0; i < all->n; i++)
         if (all->area[i].shared && strcmp(all->area[i].name, name) == 0)
             return;
-    add_area(all, (struct area){type, name, rows, NULL, each, true});
+    add_area(all, (struct area){.type = type, .name = name, .rows = rows, .each = each, .shared = true});
 }
 
 void areas_add_counted(struct areas *all, const char *type, const char *name, const char *count, int64_t each)
 {
-    add_area(all, (struct area){type, name, INDEX_COUNT, count, each, false});
+    add_area(all,
+             (struct area){.type = type, .name = name, .rows = INDEX_COUNT, .count = count, .each = each});
 }
 
 void areas_add_by_items(struct areas *all, const char *type, const char *name, const char *count,
                         int64_t each)
 {
-    add_area(all, (struct area){type, name, INDEX_ITEM, count, each, false});
+    add_area(all,
+             (struct area){.type = type, .name = name, .rows = INDEX_ITEM, .count = count, .each = each});
+}
+
+void areas_add_divided(struct areas *all, const char *type, const char *name, int64_t each)
+{
+    add_area(all,
+             (struct area){.type = type, .name = name, .rows = INDEX_ITEM, .each = each, .divided = true});
+}
+
+void areas_add_between(struct areas *all, const char *type, const char *name, enum index_kind rows,
+                       int64_t each)
+{
+    add_area(all, (struct area){.type = type, .name = name, .rows = rows, .each = each, .between = true});
 }
 
 /* The last of the knobs that is for the kernel; kernel -1: for all. */

@@ -34,7 +34,9 @@ struct area {
     enum index_kind rows; /* as many as there are of this index; */
     const char *count;    /* where not NULL: as many as this C expression of a launcher says */
     int64_t each;
-    bool shared; /* by schedules */
+    bool shared;  /* by schedules */
+    bool divided; /* rows of edges that have room in it in turns, where there is not room for all; */
+    bool between; /* there only then: what is kept from one turn to the next */
 };
 
 struct areas {
@@ -50,6 +52,13 @@ void areas_share(struct areas *, const char *type, const char *name, enum index_
 /* As many rows as the C expression says; of the second, that depends on the number of items. */
 void areas_add_counted(struct areas *, const char *type, const char *name, const char *count, int64_t each);
 void areas_add_by_items(struct areas *, const char *type, const char *name, const char *count, int64_t each);
+
+/* Rows of edges, as many as the caller's workspace has room for (struct cgtp_turn of the runtime): the launch
+ * takes turns of `edges` edges, a variable of launchers. What it keeps from one to the next, where there are
+ * several. */
+void areas_add_divided(struct areas *, const char *type, const char *name, int64_t each);
+void areas_add_between(struct areas *, const char *type, const char *name, enum index_kind rows,
+                       int64_t each);
 
 /* What an evaluation decided for a demand. */
 struct schedule {

@@ -307,6 +307,7 @@ static void read_kernel(struct reader *r, const struct node *node, struct spec_k
 
 const struct kernel_suffix kernel_suffix[KERNEL_SUFFIXES] = {
     {"_workspace", "the function of ", "'s workspace"},
+    {"_workspace_least", "the function of ", "'s least workspace"},
     {"_arrays", "the struct of ", "'s arrays"},
     {"_with", "", " with its arrays by name"},
 };

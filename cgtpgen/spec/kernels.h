@@ -10,7 +10,7 @@
 void kernels_read(struct reader *, const struct node *, struct spec *);
 
 /* What besides the kernel's function itself is named like it: NAME_kernel and a suffix. */
-enum { KERNEL_SUFFIXES = 3 };
+enum { KERNEL_SUFFIXES = 4 };
 extern const struct kernel_suffix {
     const char *suffix;
     const char *before, *after; /* what that is, around the kernel's name */

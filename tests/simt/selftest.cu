@@ -545,7 +545,7 @@ CGTP_DEVICE void take_tiles(const cgtp_partition<SETS> &partition, unsigned *cou
     graph.items = TILE_ITEMS;
     const cgtp_tile_scheduler<0, 0, waits> tiles(partition, own_set, tile, counters, channel_block);
     for (int t = tiles.start(graph, own, NULL); t >= 0; t = tiles.next(graph, NULL)) {
-        const int64_t first = tiles.first_edge(TILE_ITEMS, t), end = tiles.first_edge(TILE_ITEMS, t + 1);
+        const int64_t first = tiles.first_edge(t), end = tiles.first_edge(t + 1);
         for (int64_t i = first + cgtp_lane(); i < end; i += CGTP_LANES)
             cgtp_ticket((unsigned *)taken + (own_set * TILE_BLOCKS + channel_block) * TILE_ITEMS + i);
         cgtp_sync_warp();

@@ -69,17 +69,22 @@ static void emit_main_launch(struct source *w, struct out *o, const struct clear
         "set before? */");
     line(o, "static const cgtp_set_cost cost[] = {%s};", text_string(&cost));
     line(o,
-         "%sauto partition = cgtp_make_partition<%d>(cgtp_multiprocessors(), %d, %d, graph->items, "
+         "%sauto partition = cgtp_make_partition<%d>(cgtp_multiprocessors(), %d, %d, %sgraph->items, "
          "graph->receivers, cost);",
-         g->teams ? "" : "const ", g->sets, g->blocks, g->warps);
+         g->teams ? "" : "const ", g->sets, g->blocks, g->warps, g->edge_buffer ? "turn, " : "");
+    if (g->teams && g->edge_buffer)
+        line(o, "if (turn.first)");
     if (g->teams)
         line(o, "cgtp_make_teams(partition, %d, graph->items, graph->receivers, cost[0]);", g->warps);
     if (cleared)
         emit_step(o, "!partition.team && ", clear_call(cleared));
     if (g->few)
-        line(o, "const bool few = cgtp_few_edges(graph->items, graph->receivers, %s, %s);",
-             g->hands_over ? "true" : "false", warps_of_set(w->arena, g));
+        line(o, "const bool few = %scgtp_few_edges(graph->items, graph->receivers, %s, %s);",
+             g->edge_buffer ? "cgtp_has_all(turn, graph->items) && " : "", g->hands_over ? "true" : "false",
+             warps_of_set(w->arena, g));
     const char *few = g->few ? arena_printf(w->arena, "few ? code::%s<%d> : ", g->name, g->few_nodes) : "";
+    if (g->whole && g->edge_buffer) /* where no sums leave, tiles are ranges of edges */
+        few = arena_printf(w->arena, "turn.first ? code::%s<%d> : ", g->name, g->few_nodes);
     const char *teams =
         g->teams ? arena_printf(w->arena, "partition.team ? code::%s<CGTP_TEAMS> : ", g->name) : "";
     const char *blocks = "cgtp_partition_blocks(partition)";
@@ -92,9 +97,52 @@ static void emit_main_launch(struct source *w, struct out *o, const struct clear
               arena_printf(w->arena,
                            "cgtp_launch_early(%s%scode::%s<%d>, %s, %d, "
                            "sizeof(code::%s), stream, l, partition)",
-                           teams, few, g->name, g->whole ? g->few_nodes : 0, blocks, g->warps * LANES,
-                           g->block->name));
+                           teams, few, g->name, g->whole && !g->edge_buffer ? g->few_nodes : 0, blocks,
+                           g->warps * LANES, g->block->name));
     line(o, "}");
+}
+
+/* The loop over turns, which ends with a brace; counters are cleared before each, all else before the first.
+ */
+static void emit_turns_begin(struct source *w, struct out *o, bool clears)
+{
+    const struct convolution *g = own(w);
+    struct clear counters = clear_begin(w->arena);
+    clear_area(&counters, arena_printf(w->arena, "counters_%s", g->name), conv_counters(w->arena, g), 1,
+               "unsigned");
+    for (int i = 0; i < w->demand->outputs; i++)
+        if (demand_operand(w->demand, i)->slot == SLOT_X)
+            line(o, "real *const %sbase = l.%sedges;", demand_output(w->demand, i)->symbol,
+                 demand_output(w->demand, i)->symbol);
+    line(o, "for (int64_t from = 0; from < graph->items; from += edges) {");
+    line(o, "const cgtp_turn turn = cgtp_turn_from(from, edges, graph->items, %s);",
+         g->g_outputs ? "true" : "false");
+    for (int i = 0; i < w->demand->outputs; i++)
+        if (demand_operand(w->demand, i)->slot == SLOT_X)
+            line(o, "l.%sedges = %sbase - from * %d;", demand_output(w->demand, i)->symbol,
+                 demand_output(w->demand, i)->symbol, g->edge_row);
+    if (clears)
+        emit_step(o, "!turn.first && ", clear_call(&counters));
+}
+
+/* The kernels that finish outputs. */
+static void emit_finish(struct source *w, struct out *o, enum slot slot)
+{
+    const struct convolution *g = own(w);
+    for (int i = 0; i < w->demand->outputs; i++) {
+        const struct form_output *f = demand_output(w->demand, i);
+        long long dim = (long long)demand_operand(w->demand, i)->dim;
+        if (f->slot != slot)
+            continue;
+        if (slot == SLOT_X && g->edge_buffer)
+            gather_launch(w, o, f, g->aligned_edges, "", true);
+        if (slot == SLOT_Y && g->part_buffer)
+            emit_step(o, "",
+                      arena_printf(w->arena,
+                                   "cgtp_launch_early(code::%s_sum_%s, (graph->items * %lld + 255) / 256, "
+                                   "256, 0, stream, l)",
+                                   w->form->name, f->symbol, dim));
+    }
 }
 
 void conv_launch(struct source *w, const struct schedule *schedule)
@@ -104,22 +152,18 @@ void conv_launch(struct source *w, const struct schedule *schedule)
     struct out out = {.text = w->out, .depth = 1}, *o = &out;
     bool rows;
     const struct clear cleared = find_clear(w, &rows);
-    const bool unless = own(w)->teams && !rows;
+    const bool unless = g->teams && !rows;
     if (!unless)
         clear_launch(&cleared, w);
-    emit_main_launch(w, o, unless ? &cleared : NULL);
-    for (int i = 0; i < w->demand->outputs; i++) {
-        const struct form_output *f = &w->form->output[w->demand->output[i]];
-        const struct operand *q = demand_operand(w->demand, i);
-        long long dim = (long long)q->dim;
-        const char *kernel = w->form->name;
-        if (f->slot == SLOT_X && g->edge_buffer)
-            gather_launch(w, f, g->aligned_edges, "");
-        if (f->slot == SLOT_Y && g->part_buffer)
-            emit_step(o, "",
-                      arena_printf(w->arena,
-                                   "cgtp_launch_early(code::%s_sum_%s, (graph->items * %lld + 255) / 256, "
-                                   "256, 0, stream, l)",
-                                   kernel, f->symbol, dim));
+    if (g->edge_buffer) {
+        line(o, "{");
+        emit_turns_begin(w, o, !unless);
     }
+    emit_main_launch(w, o, unless ? &cleared : NULL);
+    emit_finish(w, o, SLOT_X);
+    if (g->edge_buffer) {
+        line(o, "}");
+        line(o, "}");
+    }
+    emit_finish(w, o, SLOT_Y);
 }

@@ -596,6 +596,7 @@ const char *conv_program(struct path_set *s)
 {
     struct conv_program *c = s->program;
     c->p->walk.holds = s->keeps_rows;
+    c->p->walk.turns = c->g->edge_buffer && c->g->g_outputs;
     build_begin(c->p, c->tile);
     build_meet(c->p, SCOPE_TEAM); /* as it takes a tile */
     if (!conv_all_whole(s))

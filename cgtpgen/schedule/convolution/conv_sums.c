@@ -10,33 +10,30 @@
 /* Elements `from` .. `to` - 1 of a row of x are elsewhere in the rows of the buffer of edges. */
 struct moved {
     int64_t from, to;
-    const char *add; /* the calls that add them */
+    const char *add; /* the call that adds them */
 };
 
-/* The calls that add the edges' rows of segment x of a sender; "" where no path reads it. */
-static const char *calls_of(struct source *w, const struct form_output *f, int x)
+/* The call that adds the edges' rows of segment x of a sender; "" where no path reads it. Of an edge those of
+ * several path sets follow each other. */
+static const char *call_of(struct source *w, const struct form_output *f, int x)
 {
-    struct text calls = {.arena = w->arena};
+    struct text parts = {.arena = w->arena};
     const struct operand *gx = conv_output(w, f);
-    const char *sum = gather_sum(w, f, own(w)->aligned_edges);
     for (int s = 0; s < own(w)->sets; s++) {
         const struct path_set *q = &own(w)->set[s];
         int64_t at = q->edge_at;
         for (int i = 0; i < q->xs; i++) {
             const struct operand_block *b = &gx->block[q->x[i]];
-            int64_t moved = at - gx->block[x].offset;
-            if (q->x[i] == x && moved)
-                text_printf(&calls,
-                            "cgtp_gather_rows<together>(%s, l.%sedges + at %c %lld, %d, l.graph, node);\n",
-                            sum, f->symbol, moved < 0 ? '-' : '+', (long long)(moved < 0 ? -moved : moved),
-                            own(w)->edge_row);
-            else if (q->x[i] == x)
-                text_printf(&calls, "cgtp_gather_rows<together>(%s, l.%sedges + at, %d, l.graph, node);\n",
-                            sum, f->symbol, own(w)->edge_row);
+            if (q->x[i] == x)
+                text_printf(&parts, ", %lld", (long long)(at - gx->block[x].offset));
             at += b->channels * b->components;
         }
     }
-    return text_string(&calls);
+    return parts.n
+               ? arena_printf(w->arena,
+                              "cgtp_gather_rows<together%s>(%s, l.%sedges + at, %d, l.graph, node, turn);",
+                              parts.s, gather_sum(w, f, own(w)->aligned_edges), f->symbol, own(w)->edge_row)
+               : "";
 }
 
 /* Divides the row where other calls begin. Returns the number of divisions. */
@@ -46,21 +43,15 @@ static int divide_row(struct source *w, const struct form_output *f, struct move
     for (int x = 0; x < conv_output(w, f)->blocks; x++) {
         const struct operand_block *q = &conv_output(w, f)->block[x];
         int64_t end = q->offset + q->channels * q->components;
-        const char *calls = calls_of(w, f, x);
+        const char *add = call_of(w, f, x);
         if (end == q->offset)
             continue;
-        if (n && strcmp(part[n - 1].add, calls) == 0)
+        if (n && strcmp(part[n - 1].add, add) == 0)
             part[n - 1].to = end;
         else
-            part[n++] = (struct moved){q->offset, end, calls};
+            part[n++] = (struct moved){q->offset, end, add};
     }
     return n;
-}
-
-static void emit_calls(struct out *o, const char *calls)
-{
-    for (const char *at = calls; *at; at += strcspn(at, "\n") + 1)
-        line(o, "%.*s", (int)strcspn(at, "\n"), at);
 }
 
 void conv_gather(struct source *w, const struct form_output *f)
@@ -69,21 +60,21 @@ void conv_gather(struct source *w, const struct form_output *f)
     long long dim = (long long)conv_output(w, f)->dim;
     struct moved *part = NEW_ARRAY(w->arena, struct moved, w->problem->x.n + 1);
     int parts = divide_row(w, f, part);
-    gather_begin(w, o, f, own(w)->aligned_edges, "");
+    gather_begin(w, o, f, own(w)->aligned_edges, "", true);
     for (int i = 0; i < parts; i++) {
         if (!*part[i].add)
             continue;
         if (parts == 1) {
-            emit_calls(o, part[i].add);
+            line(o, "%s", part[i].add);
             continue;
         }
         const char *from = part[i].from ? arena_printf(w->arena, "at >= %lld", (long long)part[i].from) : "";
         const char *to = part[i].to < dim ? arena_printf(w->arena, "at < %lld", (long long)part[i].to) : "";
         line(o, "if (%s%s%s) {", from, *from && *to ? " && " : "", to);
-        emit_calls(o, part[i].add);
+        line(o, "%s", part[i].add);
         line(o, "}");
     }
-    gather_end(o, w, f, own(w)->aligned_edges);
+    gather_end(o, w, f, own(w)->aligned_edges, true);
 }
 
 /* Has each path set's part all components of y? */

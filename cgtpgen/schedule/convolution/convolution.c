@@ -3,6 +3,7 @@
 
 #include "schedule/check.h"
 #include "schedule/evaluations.h"
+#include "schedule/gather.h"
 #include "schedule/program.h"
 #include "schedule/report.h"
 
@@ -23,8 +24,10 @@ static void areas(struct areas *all, const struct schedule *s)
     }
     for (int o = 0; o < s->demand->outputs; o++) {
         const char *output = demand_output(s->demand, o)->symbol;
-        if (s->route[o].kind == ROUTE_EDGE_BUFFER)
-            areas_add(all, "real", arena_printf(a, "%sedges", output), INDEX_ITEM, g->edge_row);
+        if (s->route[o].kind == ROUTE_EDGE_BUFFER) {
+            areas_add_divided(all, "real", arena_printf(a, "%sedges", output), g->edge_row);
+            gather_areas(all, s, o);
+        }
         if (s->route[o].kind == ROUTE_PARTS)
             areas_add(all, "real", arena_printf(a, "%sparts", output), INDEX_ITEM,
                       g->parts * s->demand->plan->problem->dim[SLOT_Y]);

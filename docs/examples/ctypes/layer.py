@@ -27,6 +27,7 @@ class Kernel(Structure):  # cgtp_kernel
     _fields_ = [('name', c_char_p), ('inputs', c_int), ('outputs', c_int), ('input', POINTER(Argument)),
                 ('output', POINTER(Argument)), ('bytes_per_item', c_double), ('flops_per_item', c_double),
                 ('workspace', CFUNCTYPE(c_size_t, POINTER(Graph))),
+                ('workspace_least', CFUNCTYPE(c_size_t, POINTER(Graph))),
                 ('run', CFUNCTYPE(c_int, POINTER(Graph), POINTER(c_void_p), POINTER(c_void_p),
                                   POINTER(c_int64), c_void_p, c_size_t, c_void_p)),
                 ('memory', c_double * 5), ('memory_reduction', c_double * 5)]
@@ -40,7 +41,7 @@ class Product(Structure):  # cgtp_product
                 ('paths', c_int), ('kernels', c_int), ('path', c_void_p), ('kernel', POINTER(Kernel))]
 
 
-ABI, FLOAT32 = 7, 0  # CGTP_ABI, of the structures above; CGTP_FLOAT32
+ABI, FLOAT32 = 8, 0  # CGTP_ABI, of the structures above; CGTP_FLOAT32
 library = CDLL(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'liblayer.so'))
 library.cgtp_status_text.restype = c_char_p
 
