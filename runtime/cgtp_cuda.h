@@ -114,12 +114,6 @@ CGTP_DEVICE unsigned cgtp_vote(bool condition)
     return __ballot_sync(CGTP_ALL_LANES, condition);
 }
 
-/* The lowest bit set. */
-CGTP_DEVICE int cgtp_lowest(unsigned bits)
-{
-    return __ffs((int)bits) - 1;
-}
-
 /* How many bits are set. */
 CGTP_DEVICE int cgtp_bits(unsigned bits)
 {

@@ -5,6 +5,8 @@
 #ifndef CGTP_EPILOGUE_H
 #define CGTP_EPILOGUE_H
 
+#include "cgtp_launch.h"
+
 namespace
 {
 
@@ -382,20 +384,6 @@ template <int n> struct cgtp_plain_elements {
 };
 using cgtp_plain_chunk = cgtp_plain_elements<CGTP_WIDE>;
 
-/* The first place from `low` on, before `high`, with an edge that is not before `edge`, of a list in ascending order. */
-template <typename Index> CGTP_DEVICE int64_t cgtp_place_of(const Index *list, int64_t low, int64_t high, int64_t edge)
-{
-    CGTP_LOOP
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if ((int64_t)list[middle] < edge)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Adds so much of the row of each of a sender's edges of the turn, in their order: row e begins at rows + e * length. Of a
  * row several parts may be added, `begin` elements on. So many are `together` on their way to the thread. */
 template <int together, int... begin, typename Chunk, typename Graph>
@@ -405,20 +393,14 @@ CGTP_DEVICE void cgtp_gather_rows(const Chunk &sum, const real *rows, int64_t le
     constexpr int parts = (int)sizeof...(begin), edges [[maybe_unused]] = together > parts ? together / parts : 1;
     int64_t i = graph.sender_row[sender], end = graph.sender_row[sender + 1];
     if (!turn.first)
-        i = cgtp_place_of(graph.by_sender, i, end, turn.from);
+        i = cgtp_lower_bound(graph.by_sender, i, end, turn.from);
     if (!turn.last)
-        end = cgtp_place_of(graph.by_sender, i, end, turn.kept);
+        end = cgtp_lower_bound(graph.by_sender, i, end, turn.kept);
     _Pragma("unroll edges") for (; i < end; i++)
     {
         const real *const row = rows + graph.by_sender[i] * length;
         (sum.add(row + begin), ...);
     }
-}
-
-template <int together, typename Chunk, typename Graph>
-CGTP_DEVICE void cgtp_gather_rows(const Chunk &sum, const real *rows, int64_t length, const Graph &graph, int64_t sender)
-{
-    cgtp_gather_rows<together, 0>(sum, rows, length, graph, sender, {0, 0, 0, true, true});
 }
 
 /* A sum from one turn to the next. */

@@ -84,6 +84,19 @@ template <typename Index> struct cgtp_graph_arrays {
     }
 };
 
+/* The first place from `low` on, before `high`, of a number that is not below `least`, in a list in ascending order. */
+template <typename Index> CGTP_DEVICE int64_t cgtp_lower_bound(const Index *list, int64_t low, int64_t high, int64_t least)
+{
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if ((int64_t)list[middle] < least)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* Fills n arrays with zeros in one launch. They begin at multiples of 16 bytes; bytes are even. strided: rows of so many
  * bytes, `stride` bytes after each other; all rows begin as the first one does where they are whole units of 16 bytes. */
 enum {
@@ -211,55 +224,35 @@ static inline size_t cgtp_workspace_bytes(int64_t items, int (*refused)(int64_t)
 #define CGTP_LEAST_BYTES (32 << 20)
 #endif
 
-/* Edges that are worked on in a turn at least, where each has `row` bytes. */
-static inline int64_t cgtp_least_edges(int64_t items, size_t row)
-{
-    const int64_t edges = (int64_t)(CGTP_LEAST_BYTES / row);
-    return items < edges ? items : edges ? edges : 1;
-}
-
-/* Edges of a turn, as many as `bytes` have room for, in turns of about one length; all, where there is room for them or
- * not for the least. */
+/* Edges of a turn, of `row` bytes each: as many as `bytes` have room for, in turns of about one length, but that many at
+ * least, or all, where these take no more. */
 template <typename Graph, typename Launch>
 static inline int64_t cgtp_edges_of_turn(const Graph *graph, size_t bytes,
                                          size_t (*layout)(const Graph *, Launch &, void *, int64_t), size_t row)
 {
     Launch l;
-    const int64_t items = graph->items;
-    int64_t fit = cgtp_least_edges(items, row), not_fit = items;
-    if (layout(graph, l, NULL, items) <= bytes || layout(graph, l, NULL, fit) > bytes)
+    const int64_t items = graph->items, least = (int64_t)(CGTP_LEAST_BYTES / row) + (row > CGTP_LEAST_BYTES);
+    int64_t fit = items < least ? items : least, not_fit = items;
+    const size_t all = layout(graph, l, NULL, items);
+    if (all <= bytes || all <= layout(graph, l, NULL, fit))
         return items;
     while (not_fit - fit > 1) {
         const int64_t middle = fit + (not_fit - fit) / 2;
-        if (layout(graph, l, NULL, middle) <= bytes)
-            fit = middle;
-        else
-            not_fit = middle;
+        (layout(graph, l, NULL, middle) <= bytes ? fit : not_fit) = middle;
     }
     const int64_t turns = (items + fit - 1) / fit;
-    return (items + turns - 1) / turns;
+    return fit == least ? fit : (items + turns - 1) / turns;
 }
 
-/* What NAME_kernel_workspace and NAME_kernel_workspace_least return then. */
+/* What NAME_kernel_workspace and NAME_kernel_workspace_least return then, of as many edges as these bytes have room for. */
 template <typename Graph, typename Launch>
 static inline size_t cgtp_workspace_bytes(const Graph *graph, int (*refused)(const Graph *),
-                                          size_t (*layout)(const Graph *, Launch &, void *, int64_t))
+                                          size_t (*layout)(const Graph *, Launch &, void *, int64_t), size_t row, size_t bytes)
 {
     Launch l;
     if (!graph || refused(graph))
         return CGTP_NO_WORKSPACE;
-    return graph->items ? layout(graph, l, NULL, graph->items) : 0;
-}
-template <typename Graph, typename Launch>
-static inline size_t cgtp_least_workspace(const Graph *graph, int (*refused)(const Graph *),
-                                          size_t (*layout)(const Graph *, Launch &, void *, int64_t), size_t row)
-{
-    Launch l;
-    const size_t all = cgtp_workspace_bytes(graph, refused, layout);
-    if (!all || all == CGTP_NO_WORKSPACE)
-        return all;
-    const size_t least = layout(graph, l, NULL, cgtp_least_edges(graph->items, row));
-    return least < all ? least : all;
+    return graph->items ? layout(graph, l, NULL, cgtp_edges_of_turn(graph, bytes, layout, row)) : 0;
 }
 
 } // namespace

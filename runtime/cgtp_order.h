@@ -200,15 +200,7 @@ CGTP_KERNEL(CGTP_ROWS_BLOCK, 8) cgtp_find_rows_kernel(const Index *end, int64_t 
     cgtp_launch_wait();
     if (r > rows)
         return;
-    int64_t low = 0, high = n;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if ((int64_t)end[middle] < r)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    row[r] = low;
+    row[r] = cgtp_lower_bound(end, 0, n, r);
 }
 
 /* ---- on the host ---- */

@@ -18,6 +18,13 @@ struct cgtp_turn {
     bool first, last;
 };
 
+/* The turn that begins at edge `from`, of `length` edges that have rows. sums: are there sums of receivers? */
+static inline cgtp_turn cgtp_turn_from(int64_t from, int64_t length, int64_t items, bool sums)
+{
+    const int64_t kept = items - from < length ? items : from + length;
+    return {from, sums && from == 0 ? items : kept, kept, from == 0, kept == items};
+}
+
 /* Each block of a launch has a slot; path set s owns slots first[s] .. first[s + 1] - 1. A multiprocessor has
  * neighbouring slots, so that most hold the code of one path set. */
 template <int sets> struct cgtp_partition {
@@ -118,7 +125,7 @@ static inline int cgtp_share_blocks(int multiprocessors, int per_multiprocessor,
 template <int sets>
 static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int per_multiprocessor, int warps,
                                                        int64_t items, int64_t receivers,
-                                                       const cgtp_set_cost *cost)
+                                                       const cgtp_set_cost *cost, cgtp_turn turn = {})
 {
     cgtp_partition<sets> d = {};
     double all[sets];
@@ -129,7 +136,7 @@ static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int 
         least[s] = (cost[s].channel_blocks + warps - 1) / warps;
     }
     d.multiprocessors = multiprocessors;
-    d.turn = {0, items, items, true, true};
+    d.turn = turn.end ? turn : cgtp_turn_from(0, items, items, true);
     if constexpr (sets == 1) {
         const int needed = (least[0] + multiprocessors - 1) / multiprocessors;
         d.per_multiprocessor = per_multiprocessor > needed ? per_multiprocessor : needed;
@@ -141,40 +148,13 @@ static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int 
     for (int s = 0; s < sets; s++) {
         d.first[s + 1] = d.first[s] + blocks[s];
         d.warps[s] = blocks[s] * warps / cost[s].channel_blocks;
-        cgtp_make_tiles<sets>(d, s, warps, items, cost[s]);
+        cgtp_make_tiles<sets>(d, s, warps, d.turn.end - d.turn.from, cost[s]);
         d.work[s] = (float)all[s];
         const int before = s ? s - 1 : 0;
         const int64_t rows = s ? (int64_t)d.tiles[before] * (1 + d.rounds[before]) : 0;
         d.queue[s] = s ? d.queue[before] + cost[before].channel_blocks : sets;
         d.partial_row[s] = s ? d.partial_row[before] + rows * cost[before].channel_blocks : 0;
     }
-    return d;
-}
-
-/* The turn that begins at edge `from`, of `length` edges that have rows. sums: are there sums of receivers? */
-static inline cgtp_turn cgtp_turn_from(int64_t from, int64_t length, int64_t items, bool sums)
-{
-    const int64_t kept = items - from < length ? items : from + length;
-    return {from, sums && from == 0 ? items : kept, kept, from == 0, kept == items};
-}
-
-/* Are all edges computed in it? */
-static inline bool cgtp_has_all(const cgtp_turn &turn, int64_t items)
-{
-    return turn.end - turn.from == items;
-}
-
-/* Divides the blocks for the edges of a turn. */
-template <int sets>
-static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int per_multiprocessor, int warps,
-                                                       const cgtp_turn &turn, int64_t items, int64_t receivers,
-                                                       const cgtp_set_cost *cost)
-{
-    const int64_t edges = turn.end - turn.from;
-    const double part = (double)edges / (double)items;
-    cgtp_partition<sets> d = cgtp_make_partition<sets>(multiprocessors, per_multiprocessor, warps, edges,
-                                                       (int64_t)(part * (double)receivers), cost);
-    d.turn = turn;
     return d;
 }
 

@@ -39,7 +39,6 @@ LEFT = {'7': 'not uvu with one channel of y', '9': 'not uvu with one channel of 
 # What sends all paths of a product to evaluations for any path: a change of that spec, and the reason given.
 WHOLE = [
     ('index: .*', 'index: {w: item, z: receiver}', 'not a convolution (x sender, y item, z receiver)'),
-    ('kernels: ', 'edges: any\nreduction: atomic\nkernels: ', 'edges in any order, atomic sums'),
     ('w: item', 'w: shared', 'weights not of the edge'),
 ]
 BATCH = 'tests/simt/specs/batch_mixed.yaml'  # the same without a graph
@@ -79,7 +78,6 @@ NODAL_NEVER = [
     ('y: sender', 'y: item', 'y is no row of a node'),
     ('z: item', 'z: receiver', 'rows of x or z that are not the item\'s own'),
     ('w: shared', 'w: item', 'weights not of all items'),
-    ('index: ', 'edges: any\nreduction: atomic\nindex: ', 'edges in any order'),
     (r'\b16x', '12x', 'channels that are no multiple of 8'),
     (r'16x2e', '16x2e + 8x3e', 'segments of several numbers of channels'),
     ('16x2o', '16x2o + 16x5o + 16x5e', 'more than 32 components of x or z'),

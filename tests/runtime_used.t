@@ -67,13 +67,10 @@ for header in HEADERS:
         pieces += [(header, names, uses) for names, uses in definitions(file.read())]
 with tempfile.TemporaryDirectory() as folder:
     specs = sorted(glob.glob('tests/simt/specs/*.yaml') + glob.glob('tests/golden/g_m*.yaml'))
-    with open('tests/simt/specs/conv_mixed.yaml') as file, open(f'{folder}/unsorted.yaml', 'w') as out:
-        out.write(file.read().replace('name: ', 'name: unsorted_').replace(
-            'kernels: ', 'edges: any\nreduction: atomic\nkernels: ').replace('evaluation: convolution', 'evaluation: general'))
     with open('tests/simt/specs/conv_mixed.yaml') as file, open(f'{folder}/carried.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: carried_').replace(
             'kernels: ', 'accumulate: compensated\nkernels: '))
-    with open('tests/simt/specs/conv_64.yaml') as file, open(f'{folder}/ordered.yaml', 'w') as out:
+    with open('tests/simt/specs/conv_128.yaml') as file, open(f'{folder}/ordered.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: ordered_').replace('index: ', 'edges: any\nindex: '))
     with open('tests/simt/specs/conv_32.yaml') as file, open(f'{folder}/components.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: components_').replace('kernels: ', 'layout: ir_mul\nkernels: '))
@@ -88,7 +85,7 @@ with tempfile.TemporaryDirectory() as folder:
             'kernels: ', 'precision: {x: bfloat16, y: float16, w: bfloat16}\nkernels: '))
     with open('tests/simt/specs/batch_plain.yaml') as file, open(f'{folder}/words.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: words_').replace('kernels: ', 'precision: bfloat16\nkernels: '))
-    changed = [f'{folder}/{name}.yaml' for name in ('types', 'words', 'tiles', 'unsorted', 'carried', 'ordered', 'components', 'atomic',
+    changed = [f'{folder}/{name}.yaml' for name in ('types', 'words', 'tiles', 'carried', 'ordered', 'components', 'atomic',
                                                 'narrow')]
     made = subprocess.run([GENERATOR, '--backend=cuda', '-o', folder, *changed, *specs],
                           capture_output=True, text=True)

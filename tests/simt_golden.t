@@ -9,6 +9,7 @@ three="-e 's/^kernels: .*/kernels: [forward, backward, double_backward]/'"
 atomic="-e 's/^instructions:/reduction: atomic\n&/'"
 pair="-e 's/^instructions:/tune: {sm_90: {evaluation: paired}}\n&/'" # where others are cheaper
 any="-e 's/^name: .*/&_any/' -e '/^reduction:/d' -e 's/^instructions:/edges: any\n&/'"
+any_atomic="-e 's/^name: .*/&_any/' -e '/^reduction:/d' -e 's/^instructions:/edges: any\nreduction: atomic\n&/'"
 wide="-e 's/^instructions:/index_type: int64\n&/'"
 double="-e 's/^kernels: /precision: float64\n&/'"
 mixed=tests/simt/specs/conv_mixed.yaml
@@ -36,6 +37,7 @@ if [ "$TEST_ALL" ]; then
     check_kernels pipelined_double cat tests/golden/g_mace_large_c32_graph.yaml problems=tests/golden sizes
     check_kernels convolutions cat "$(echo tests/simt/specs/conv_*.yaml)" sizes paths calls
     check_kernels convolutions_any "sed $any" "$(echo tests/simt/specs/conv_*.yaml)" sizes paths calls
+    check_kernels convolutions_any_atomic "sed $any_atomic" "$(echo tests/simt/specs/conv_*.yaml)" sizes paths
     check_kernels convolutions_any_wide "sed $any $wide" tests/simt/specs/conv_64.yaml sizes
     check_kernels staged_any "sed $any" 'tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_parts_graph.yaml' \
         sizes paths calls
@@ -117,6 +119,9 @@ else
     check_kernels sample_any "sed $any $three" \
         "tests/simt/specs/conv_sums.yaml $mixed tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_parts_graph.yaml" \
         sizes calls
+    check_kernels sample_any_atomic "sed $any_atomic $three" \
+        'tests/simt/specs/conv_sums.yaml tests/simt/specs/conv_mixed.yaml tests/simt/specs/staged_graph.yaml tests/simt/specs/paired_nodes.yaml' \
+        sizes
     check_kernels sample_paired_any "sed $any $three" 'tests/simt/specs/paired_nodes.yaml tests/simt/specs/paired_pairs.yaml' sizes
     check_kernels sample_any_wide "sed $any $wide $three" tests/simt/specs/conv_64.yaml sizes
     check_kernels sample_compensated "sed $three -e 's/^instructions:/accumulate: compensated\n&/'" \

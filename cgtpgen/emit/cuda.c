@@ -84,8 +84,9 @@ static void emit_sizes(struct source *w, const char *items, const char *divided)
         emit_workspace_prototype(w->out, w->plan, w->form, least);
         text_printf(w->out, "\n");
         line(o, "{");
-        if (least && divided)
-            line(o, "return cgtp_least_workspace(%s, refused, layout, %s);", items, divided);
+        if (divided)
+            line(o, "return cgtp_workspace_bytes(%s, refused, layout, %s, %s);", items, divided,
+                 least ? "0" : "SIZE_MAX");
         else
             line(o, "return cgtp_workspace_bytes(%s, refused, layout);", items);
         line(o, "}");

@@ -14,8 +14,7 @@
 const char *item_rows_routes(struct arena *a, struct schedule *s, bool several)
 {
     static const enum route_kind own_row[] = {ROUTE_ITEM}, parts[] = {ROUTE_PARTS};
-    static const enum route_kind node[] = {ROUTE_ATOMIC,
-                                           ROUTE_EDGE_BUFFER}; /* the latter needs edges in order */
+    static const enum route_kind node[] = {ROUTE_ATOMIC, ROUTE_EDGE_BUFFER};
     const struct demand *d = s->demand;
     const struct spec *spec = d->plan->problem->spec;
     s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
@@ -25,8 +24,7 @@ const char *item_rows_routes(struct arena *a, struct schedule *s, bool several)
                                          : q->index == INDEX_SHARED     ? parts
                                          : q->slot == SLOT_Y && several ? node + 1
                                                                         : node;
-        bool ordered = spec_is_ordered(spec);
-        int kinds = offered == node && ordered ? 2 : offered == node + 1 && !ordered ? 0 : 1;
+        const int kinds = offered == node ? 2 : 1;
         if (!route_choose(spec, q->index, kinds, offered, &s->route[o]) || route_keeps(&s->route[o]))
             return "no way to sum as the spec asks";
     }
@@ -75,14 +73,15 @@ void item_rows_areas(struct areas *all, const struct schedule *s, const char *pa
     }
 }
 
-/* Sums at receivers ask for row pointers in every way, so that a caller need not know which one is taken. */
+/* Sums at receivers ask a caller for row pointers in every way, so that he need not know which one is taken;
+ * where the launch makes them, only if they are read. */
 void item_rows_reads_graph(const struct schedule *s, bool *receiver_row, bool *by_sender)
 {
-    const bool ordered = spec_is_ordered(s->demand->plan->problem->spec);
+    const bool sorted = s->demand->plan->problem->spec->sorted;
     for (int o = 0; o < s->demand->outputs; o++) {
         const enum index_kind index = demand_operand(s->demand, o)->index;
-        *receiver_row |= ordered && index == INDEX_RECEIVER;
         const enum route_kind kind = s->route[o].kind;
+        *receiver_row |= index == INDEX_RECEIVER && (sorted || kind != ROUTE_ATOMIC);
         *by_sender |= (kind == ROUTE_EDGE_BUFFER || kind == ROUTE_FIXED_UP) && index == INDEX_SENDER;
     }
 }
@@ -178,9 +177,10 @@ void item_rows_kernels(struct source *w, struct out *o)
         if (w->schedule->route[i].kind != ROUTE_EDGE_BUFFER)
             continue;
         gather_begin(w, o, f, GATHER_ROWS, "", false);
-        line(o, "cgtp_gather_%s<together>(%s, l.%sedges + at, %lld, l.graph, node);",
-             q->index == INDEX_SENDER ? "rows" : "received_rows", gather_sum(w, f, GATHER_ROWS), f->symbol,
-             source_dim(q));
+        const bool sender = q->index == INDEX_SENDER;
+        line(o, "cgtp_gather_%s(%s, l.%sedges + at, %lld, l.graph, node%s);",
+             sender ? "rows<together, 0>" : "received_rows<together>", gather_sum(w, f, GATHER_ROWS),
+             f->symbol, source_dim(q), sender ? ", {0, 0, 0, true, true}" : "");
         gather_end(o, w, f, GATHER_ROWS, false);
     }
 }

@@ -386,12 +386,7 @@ bool spec_is_graph(const struct spec *spec)
 
 bool spec_orders(const struct spec *spec)
 {
-    return spec_is_graph(spec) && !spec->sorted && spec->reduction != REDUCTION_ATOMIC;
-}
-
-bool spec_is_ordered(const struct spec *spec)
-{
-    return spec->sorted || spec_orders(spec);
+    return spec_is_graph(spec) && !spec->sorted;
 }
 
 bool spec_has_e3nn_layout(const struct spec *s)

@@ -128,11 +128,8 @@ struct pos spec_segment_pos(const struct spec *, const struct diag *, enum slot,
 /* Does any slot use sender or receiver, so that kernels take a graph? */
 bool spec_is_graph(const struct spec *);
 
-/* Does a kernel for a GPU put the edges in order itself? */
+/* Does a kernel for a GPU put the edges in order itself, where it asks for them so? */
 bool spec_orders(const struct spec *);
-
-/* Does it see them by receiver: as they come, or as it has ordered them? */
-bool spec_is_ordered(const struct spec *);
 
 /* The types as `precision` says them: a word, or "{x: bfloat16, ..}". */
 const char *spec_precision(struct arena *, const struct spec *);

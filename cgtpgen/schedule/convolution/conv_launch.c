@@ -69,9 +69,9 @@ static void emit_main_launch(struct source *w, struct out *o, const struct clear
         "set before? */");
     line(o, "static const cgtp_set_cost cost[] = {%s};", text_string(&cost));
     line(o,
-         "%sauto partition = cgtp_make_partition<%d>(cgtp_multiprocessors(), %d, %d, %sgraph->items, "
-         "graph->receivers, cost);",
-         g->teams ? "" : "const ", g->sets, g->blocks, g->warps, g->edge_buffer ? "turn, " : "");
+         "%sauto partition = cgtp_make_partition<%d>(cgtp_multiprocessors(), %d, %d, graph->items, "
+         "graph->receivers, cost%s);",
+         g->teams ? "" : "const ", g->sets, g->blocks, g->warps, g->edge_buffer ? ", turn" : "");
     if (g->teams && g->edge_buffer)
         line(o, "if (turn.first)");
     if (g->teams)
@@ -80,8 +80,8 @@ static void emit_main_launch(struct source *w, struct out *o, const struct clear
         emit_step(o, "!partition.team && ", clear_call(cleared));
     if (g->few)
         line(o, "const bool few = %scgtp_few_edges(graph->items, graph->receivers, %s, %s);",
-             g->edge_buffer ? "cgtp_has_all(turn, graph->items) && " : "", g->hands_over ? "true" : "false",
-             warps_of_set(w->arena, g));
+             g->edge_buffer ? "turn.end - turn.from == graph->items && " : "",
+             g->hands_over ? "true" : "false", warps_of_set(w->arena, g));
     const char *few = g->few ? arena_printf(w->arena, "few ? code::%s<%d> : ", g->name, g->few_nodes) : "";
     if (g->whole && g->edge_buffer) /* where no sums leave, tiles are ranges of edges */
         few = arena_printf(w->arena, "turn.first ? code::%s<%d> : ", g->name, g->few_nodes);

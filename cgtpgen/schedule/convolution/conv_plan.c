@@ -46,8 +46,6 @@ const char *conv_refuses(const struct target *target, const struct demand *d)
     if (s->index[SLOT_X] != INDEX_SENDER || s->index[SLOT_Y] != INDEX_ITEM ||
         s->index[SLOT_G] != INDEX_RECEIVER)
         return "not a convolution (x sender, y item, z receiver)";
-    if (!spec_is_ordered(s))
-        return "edges in any order, atomic sums";
     if (p->paths > PATHS_MOST)
         return "more than 512 paths";
     if (p->weight_numel && s->index[SLOT_W] != INDEX_ITEM)

@@ -113,9 +113,8 @@ static void areas(struct areas *all, const struct schedule *s)
 static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_sender)
 {
     enum index_kind owner = demand_owner(s->demand);
-    bool ordered = spec_is_ordered(s->demand->plan->problem->spec);
-    *receiver_row |= ordered && owner == INDEX_RECEIVER;
-    *by_sender |= ordered && owner == INDEX_SENDER;
+    *receiver_row |= owner == INDEX_RECEIVER;
+    *by_sender |= owner == INDEX_SENDER;
 }
 
 static void device(struct source *w, const struct schedule *s)

@@ -136,14 +136,6 @@ static void emit_owned(struct source *w, int indent, const char *at, unsigned st
     }
 }
 
-static bool finishes(const struct source *w)
-{
-    bool any = false;
-    for (int o = 0; o < w->demand->outputs; o++)
-        any |= w->schedule->route[o].compensated && w->schedule->route[o].kind == ROUTE_OWNED_ROW;
-    return any;
-}
-
 /* Items, each for itself or for the warp's partial rows. */
 static void visit_items(struct source *w)
 {
@@ -167,32 +159,6 @@ static void visit_sorted(struct source *w, const char *side, bool receiver)
     emit_visit(w, 12);
     text_printf(w->out, "        }\n");
     emit_owned(w, 8, "node", FINISH);
-    text_printf(w->out, "    }\n");
-}
-
-/* Edges in any order: each warp looks for those of its nodes, so that sums keep their order. */
-static void visit_any(struct source *w, const char *side)
-{
-    const char *each = arena_printf(
-        w->arena, "    for (int64_t node = warp; node < l.graph.%ss; node += CGTP_GENERAL_WARPS) {\n", side);
-    text_printf(w->out, "%s", each);
-    emit_owned(w, 8, "node", DECLARE | BEGIN);
-    text_printf(w->out,
-                "    }\n"
-                "    for (int64_t from = 0; from < l.graph.items; from += CGTP_LANES) {\n"
-                "        const int64_t mine = from + cgtp_lane();\n"
-                "        unsigned found = cgtp_vote(mine < l.graph.items &&\n"
-                "                                   l.graph.%s[mine] %% CGTP_GENERAL_WARPS == warp);\n"
-                "        for (; found; found &= found - 1) {\n"
-                "            const int64_t e = from + cgtp_lowest(found), node = l.graph.%s[e];\n",
-                side, side);
-    emit_owned(w, 12, "node", DECLARE);
-    emit_visit(w, 12);
-    text_printf(w->out, "        }\n    }\n");
-    if (!finishes(w))
-        return;
-    text_printf(w->out, "%s", each);
-    emit_owned(w, 8, "node", DECLARE | FINISH);
     text_printf(w->out, "    }\n");
 }
 
@@ -238,10 +204,8 @@ void general_kernels(struct source *w)
                     w->schedule->name, (long long)own->scratch);
     if (owner == INDEX_ITEM || owner == INDEX_SHARED)
         visit_items(w);
-    else if (spec_is_ordered(w->spec))
-        visit_sorted(w, side, receiver);
     else
-        visit_any(w, side);
+        visit_sorted(w, side, receiver);
     text_printf(w->out, "}\n\n");
     for (int o = 0; o < w->demand->outputs; o++)
         if (w->schedule->route[o].kind == ROUTE_PARTS)

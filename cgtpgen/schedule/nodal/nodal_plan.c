@@ -57,8 +57,6 @@ const char *nodal_refuses(const struct target *target, const struct demand *d)
         return "rows of x or z that are not the item's own";
     if (p->weight_numel && index[SLOT_W] != INDEX_SHARED)
         return "weights not of all items";
-    if (!spec_is_ordered(p->spec))
-        return "edges in any order";
     if (!p->x.n || !p->y.n || !p->z.n || p->x.segment[0].mul % NODAL_CHANNELS || !p->x.segment[0].mul)
         return "channels that are no multiple of 8";
     const int mul = p->x.segment[0].mul;

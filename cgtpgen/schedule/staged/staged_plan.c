@@ -56,14 +56,13 @@ static double bytes_of_item(const struct demand *d, bool shared)
     return elements * kernel_size(d->kernel);
 }
 
-/* Do the pipelined evaluations take all paths, or would if these were in the right order? */
+/* Do the pipelined evaluations take all paths? */
 static bool all_pipelined(const struct target *target, const struct demand *d)
 {
     const struct spec *spec = d->plan->problem->spec;
     const enum index_kind x = spec->index[SLOT_X], z = spec->index[SLOT_G];
     bool all = rows_are_aligned(d->kernel, 16) &&
-               ((x == INDEX_ITEM && z == INDEX_ITEM) ||
-                (x == INDEX_SENDER && z == INDEX_RECEIVER && spec_is_ordered(spec)));
+               ((x == INDEX_ITEM && z == INDEX_ITEM) || (x == INDEX_SENDER && z == INDEX_RECEIVER));
     for (int i = 0; i < d->plan->problem->paths && all; i++) {
         const struct path *p = &d->plan->problem->path[i];
         all = d->variant_of[i] < 0 ||
