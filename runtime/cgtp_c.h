@@ -253,10 +253,43 @@ static inline void cgtp_weights_columns_d(int d, int64_t n, int64_t m, int64_t l
     }
 }
 
+#if defined __GNUC__ && defined __AVX__
+/* out[0..3] += the dots of four rows of W and a vector, the sums of cgtp_dot: GCC makes code of that loop that is six times
+ * as slow as this, for it turns lanes into scalars. */
+#define CGTP_FOUR_DOTS
+typedef real cgtp_eight __attribute__((vector_size(8 * sizeof(real))));
+static inline void cgtp_four_dots(int64_t m, int64_t ld, const real *restrict w, const real *restrict in, real *restrict out)
+{
+    cgtp_eight lane[4] = {{0}, {0}, {0}, {0}};
+    const int64_t whole = m / 8 * 8;
+    for (int64_t c = 0; c < whole; c += 8) {
+        cgtp_eight b, a[4];
+        __builtin_memcpy(&b, in + c, sizeof b);
+        for (int r = 0; r < 4; r++) {
+            __builtin_memcpy(&a[r], w + r * ld + c, sizeof b);
+            lane[r] += a[r] * b;
+        }
+    }
+    for (int r = 0; r < 4; r++) {
+        real l[8], sum = 0;
+        __builtin_memcpy(l, &lane[r], sizeof l);
+        for (int64_t c = whole; c < m; c++)
+            sum += w[r * ld + c] * in[c];
+        out[r] += sum + (((l[0] + l[1]) + (l[2] + l[3])) + ((l[4] + l[5]) + (l[6] + l[7])));
+    }
+}
+#endif
+
 static inline void cgtp_weights_rows_d(int d, int64_t n, int64_t m, int64_t ld, const real *restrict w,
                                        const real *restrict in, real *restrict out)
 {
-    for (int64_t r = 0; r < n; r++)
+    int64_t r = 0;
+#ifdef CGTP_FOUR_DOTS
+    for (; r + 4 <= n; r += 4)
+        for (int k = 0; k < d; k++)
+            cgtp_four_dots(m, ld, w + r * ld, in + k * m, out + k * n + r);
+#endif
+    for (; r < n; r++)
         for (int k = 0; k < d; k++)
             out[k * n + r] += cgtp_dot(m, w + r * ld, in + k * m);
 }
