@@ -34,7 +34,7 @@ import sys
 from typing import NamedTuple
 
 RUNTIME = os.path.dirname(os.path.abspath(__file__))
-MADE = '"""Products of cgtpgen for'  # how a package that is made here begins
+MADE = '"""Products of cgtpgen'  # how a package begins that is made here, or by cgtpgen.models
 KERNEL = {"cpu": ", portable C.", "cuda": ", CUDA."}  # how first lines of kernels' files end
 DEVICE_RUNTIME = {"cpu": [], "cuda": [f"{RUNTIME}/cgtp_graph.cu", f"{RUNTIME}/cgtp_guard.cu"]}
 
@@ -191,9 +191,11 @@ class Builder:
     def script(self, into: str) -> None:
         """The operators of scripted modules, which are for one PyTorch alone."""
         torch = package_folder(FRAMEWORKS["torch"])
+        with open(f"{torch}/version.py", "rb") as file:
+            version = hashlib.sha256(file.read()).hexdigest()[:16]  # another PyTorch in the same folder is another object
         made = self.object_of(f"{RUNTIME}/cgtp_script.cpp", [
-            *("-std=c++20" if flag.startswith("-std") else flag for flag in self.cxx), "-isystem", f"{torch}/include",
-            "-isystem", f"{torch}/include/torch/csrc/api/include"])
+            *("-std=c++20" if flag.startswith("-std") else flag for flag in self.cxx), f"-DCGTP_TORCH_VERSION={version}",
+            "-isystem", f"{torch}/include", "-isystem", f"{torch}/include/torch/csrc/api/include"])
         self.run([*shlex.split(os.environ.get("CXX", "c++")), "-shared", "-o", f"{into}/libcgtp_script.so", made,
                   f"-L{torch}/lib", "-ltorch_cpu", "-lc10"])
 
@@ -242,7 +244,7 @@ def build(folder: str, into: str, temporary: str) -> None:
     modules = sorted(name + framework.module[:-3] for name, its in products(folder).items() for framework in its)
     with open(f"{into}/__init__.py", "w") as file:
         words = " and ".join(framework.words for framework in used(folder))
-        file.write(f'{MADE} {words}: modules {", ".join(modules)}."""\n')
+        file.write(f'{MADE} for {words}: modules {", ".join(modules)}."""\n')
         file.write(registration(folder))
 
 

@@ -236,7 +236,11 @@ def load(product: Product, folder: str) -> list[str]:
         raise ImportError(f"operators cgtp::{product.name}_* are there already, of another library than {paths[0]}: cgtpgen "
                           f"--name gives a product another name")
     for path in paths:
-        torch.ops.load_library(path)
+        try:
+            torch.ops.load_library(path)
+        except OSError as error:
+            raise ImportError(f"{path} is not for this PyTorch, {torch.__version__}: build it again, with 2.10 or later "
+                              f"({str(error).splitlines()[0]})") from error
         check_digest(product, path, f"{product.name}.py")
     return wanted
 

@@ -2,6 +2,7 @@
 """Programs that fill or clear a folder refuse one that has somebody's own files, and have written nothing then: the builder
 of packages of Python, the generators of benchmarks."""
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -48,7 +49,10 @@ def test_packages(root):
               (1, f'{own} was not made by cgtpgen, and would be lost: name another folder, or move it\n', 'mine = 1\n', [name]),
               f"a package where {name} is one's own: refused")
     equal(files(f'{root}/products'), before, 'and nothing is compiled')
+    with open('runtime/python/cgtpgen/models/kernels.py') as file:
+        [words] = re.findall(r"_write\(f\"\{self.package\}/__init__.py\", '(\"\"\"[^\\\\']*)", file.read())
     for name, text in (('__init__.py', ''), ('__init__.py', '"""Products of cgtpgen for PyTorch: modules layer."""\n'),
+                       ('__init__.py', words),  # as cgtpgen.models writes it
                        ('layer.py', read(f'{root}/products/layer.py'))):
         write(f'{root}/again/{name}', text)
         result = run(sys.executable, 'runtime/cgtp_build.py', f'{root}/products', f'{root}/again')
