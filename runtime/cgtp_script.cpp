@@ -81,11 +81,22 @@ problem_of recall(AutogradContext *context)
     return c10::static_intrusive_pointer_cast<holder>(context->saved_data["problem"].toCapsule())->p;
 }
 
+/* Weights, or what stands for them where the product has none: functions of autograd take no tensor that is undefined. */
+Tensor weights_or_none(const optional_tensor &w, const Tensor &x)
+{
+    return w.has_value() && w->defined() ? *w : at::empty({0}, x.options().requires_grad(false));
+}
+
+bool has_weights(const Tensor &w)
+{
+    return w.dim() == 2;
+}
+
 /* The arrays that there are. */
 std::vector<Tensor> present(const Tensor &x, const Tensor &y, const Tensor &w, std::initializer_list<Tensor> more = {})
 {
     std::vector<Tensor> found = {x, y};
-    if (w.defined())
+    if (has_weights(w))
         found.push_back(w);
     found.insert(found.end(), more);
     return found;
@@ -96,9 +107,9 @@ struct second : torch::autograd::Function<second> {
                                  Tensor by, Tensor cw)
     {
         std::vector<Tensor> arrays = present(x, y, w, {gz, ax, by});
-        if (w.defined())
+        if (has_weights(w))
             arrays.push_back(cw);
-        return call(*p, "double_backward", arrays, w.defined() ? 4 : 3);
+        return call(*p, "double_backward", arrays, has_weights(w) ? 4 : 3);
     }
     static variable_list backward(AutogradContext *, variable_list)
     {
@@ -110,15 +121,15 @@ struct first : torch::autograd::Function<first> {
     static variable_list forward(AutogradContext *context, problem_of p, Tensor x, Tensor y, Tensor w, Tensor gz)
     {
         remember(context, p, {x, y, w, gz});
-        return call(*p, "backward", present(x, y, w, {gz}), w.defined() ? 3 : 2);
+        return call(*p, "backward", present(x, y, w, {gz}), has_weights(w) ? 3 : 2);
     }
     static variable_list backward(AutogradContext *context, variable_list given)
     {
         const variable_list s = context->get_saved_variables();
         const Tensor none, &x = s[0], &y = s[1], &w = s[2], &gz = s[3];
         const variable_list d = second::apply(recall(context), x, y, w, gz, or_zeros(given[0], x), or_zeros(given[1], y),
-                                              w.defined() ? or_zeros(given[2], w) : none);
-        return {none, d[1], d[2], w.defined() ? d[3] : none, d[0]}; /* the kernel's order: d_gz first */
+                                              has_weights(w) ? or_zeros(given[2], w) : w);
+        return {none, d[1], d[2], has_weights(w) ? d[3] : none, d[0]}; /* the kernel's order: d_gz first */
     }
 };
 
@@ -135,13 +146,13 @@ struct zeroth : torch::autograd::Function<zeroth> {
         if (!given[0].defined())
             return {none, none, none, none};
         const variable_list g = first::apply(recall(context), s[0], s[1], s[2], given[0]);
-        return {none, g[0], g[1], s[2].defined() ? g[2] : none};
+        return {none, g[0], g[1], has_weights(s[2]) ? g[2] : none};
     }
 };
 
 Tensor tensor_product(const std::string &product, const Tensor &x, const Tensor &y, const optional_tensor &w, int64_t items)
 {
-    return zeroth::apply(std::make_shared<const problem>(problem{product, {items}}), x, y, w.value_or(Tensor()));
+    return zeroth::apply(std::make_shared<const problem>(problem{product, {items}}), x, y, weights_or_none(w, x));
 }
 
 Tensor convolve(const std::string &product, const Tensor &x, const Tensor &y, const optional_tensor &w, const Tensor &sender,
@@ -157,11 +168,11 @@ Tensor convolve(const std::string &product, const Tensor &x, const Tensor &y, co
         p.graph.insert(p.graph.end(), {made[2], made[3], made[4], made[6]});
     const Tensor moves = order == 0 ? made[5].toTensor() : Tensor();
     const auto moved = [&](const Tensor &rows, bool of_items) {
-        return rows.defined() && of_items && moves.defined() ? rows.index_select(0, moves) : rows;
+        return of_items && moves.defined() && rows.dim() == 2 ? rows.index_select(0, moves) : rows;
     };
-    const Tensor arrays[] = {x, y, w.value_or(Tensor())};
+    const Tensor arrays[] = {x, y, weights_or_none(w, x)};
     for (int i = 0; i < 3; i++)
-        TORCH_CHECK(!arrays[i].defined() || !item_rows[i] || arrays[i].size(0) == sender.size(0), "cgtp_script: ", "xyw"[i],
+        TORCH_CHECK((i == 2 && !has_weights(arrays[i])) || !item_rows[i] || arrays[i].size(0) == sender.size(0), "cgtp_script: ", "xyw"[i],
                     " has ", arrays[i].size(0), " rows: it is to have one for each edge, of which there are ", sender.size(0));
     const Tensor z = zeroth::apply(std::make_shared<const problem>(std::move(p)), moved(arrays[0], item_rows[0]),
                                    moved(arrays[1], item_rows[1]), moved(arrays[2], item_rows[2]));

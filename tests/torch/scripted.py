@@ -9,7 +9,7 @@ import io
 import os
 import subprocess
 import sys
-from typing import Dict
+from typing import Dict, Optional
 
 import torch
 from torch import Tensor
@@ -42,7 +42,7 @@ class Pair(torch.nn.Module):
         super().__init__()
         self.layer = layer
 
-    def forward(self, x, y, w, sender, receiver, nodes: int):
+    def forward(self, x, y, w: Optional[Tensor], sender, receiver, nodes: int):
         return self.layer(x, y, w, (sender, receiver), nodes)
 
 
@@ -68,29 +68,34 @@ torch.manual_seed(0)
 edges = torch.randint(0, NODES, (2, EDGES))
 ascending = edges[:, edges[1].argsort(stable=True)]
 for name, options, given in ('edges', {}, edges), ('edges', {'sorted': True}, ascending), ('edges', {'sender_row': 1}, edges), \
-        ('edges_any', {}, edges), ('environment', {'internal_weights': False}, edges):
+        ('edges_any', {}, edges), ('environment', {'internal_weights': False}, edges), ('weightless', {}, edges):
     m = module(name)
     layer = m.Convolution(**options)
     inputs = rows(m.PRODUCT, EDGES, NODES)
     if m.PRODUCT.index['w'] == 'shared':
         inputs[2] = inputs[2][0]
+    none = [None] * (not m.PRODUCT.weight_numel)
+    inputs = inputs[:3 - len(none)]
     program = reloaded(torch.jit.script(copy.deepcopy(layer)))
     orders = 2 if any(k.name == 'double_backward' for k in m.PRODUCT.kernels) else 1
-    for number, (a, b) in enumerate(zip(derivatives(lambda *v: program(*v, given, NODES), inputs, orders),
-                                        derivatives(lambda *v: layer(*v, given, NODES), inputs, orders))):
+    for number, (a, b) in enumerate(zip(derivatives(lambda *v: program(*v, *none, given, NODES), inputs, orders),
+                                        derivatives(lambda *v: layer(*v, *none, given, NODES), inputs, orders))):
         near(a, b, f'{name}, {options}: array {number}')
     pair = reloaded(torch.jit.script(Pair(copy.deepcopy(layer))))
     ends = given[layer.sender_row], given[1 - layer.sender_row]
-    near(pair(*inputs, *ends, NODES), layer(*inputs, given, NODES), f'{name}, {options}: a pair')
+    near(pair(*inputs, *none, *ends, NODES), layer(*inputs, *none, given, NODES), f'{name}, {options}: a pair')
     wrong = given.clone()
     wrong[0, 7] = 99
-    fails(RuntimeError, '99 at edge 7: it is the number of no node', lambda: program(*inputs, wrong, NODES), name)
+    fails(RuntimeError, '99 at edge 7: it is the number of no node', lambda: program(*inputs, *none, wrong, NODES), name)
 fails(NotImplementedError, 'shared cannot be scripted: its kernel forward', lambda: torch.jit.script(
     module('shared').TensorProduct()), 'other names of kernels')
 layer, inputs = module('modes').TensorProduct(), rows(module('modes').PRODUCT, 6, 0)
 program = reloaded(torch.jit.script(copy.deepcopy(layer)))
 for number, (a, b) in enumerate(zip(derivatives(program, inputs), derivatives(layer, inputs))):
     near(a, b, f'modes: array {number}')
+plain, both = module('g_mode_uvu_noweight').TensorProduct(), rows(module('g_mode_uvu_noweight').PRODUCT, 6, 0)[:2]
+for number, (a, b) in enumerate(zip(derivatives(reloaded(torch.jit.script(copy.deepcopy(plain))), both), derivatives(plain, both))):
+    near(a, b, f'without weights: array {number}')
 more = inputs[0].view(2, 3, -1), inputs[1].view(2, 3, -1)[:, :1], inputs[2].view(2, 3, -1)
 near(program(*more), layer(*more), 'modes: more dimensions, and what broadcasts')
 ok(program.state_dict().keys() == layer.state_dict().keys(), 'modes: the state has the same keys')
