@@ -180,7 +180,8 @@ class TensorProduct(_Module):
                 raise ValueError(f"{slot} has shape {list(given[slot].shape)}: its rows are to have {p.dim[slot]} elements")
         if self.weight_numel:
             given["w"] = self._row_of_weights(weight)
-        batch = torch.broadcast_shapes(*(value.shape[:-1] for slot, value in given.items() if p.index[slot] == "item"))
+        sizes = [value.shape[:-1] for slot, value in given.items() if p.index[slot] == "item"]
+        batch = sizes[0] if sizes and all(size == sizes[0] for size in sizes) else torch.broadcast_shapes(*sizes)
         items = 1
         for n in batch:
             items = items * n
