@@ -44,6 +44,7 @@ def main():
         for parts in ('golden', 'c', 'gradients', 'closure'), ('transforms', 'sharding', 'exported'), \
                 ('graphs', 'batches', 'errors'), ('writers', 'programs', 'mended', 'clients'), ('single',):
             wheel.check('tests/jax/check.py', *parts, JAX_PLATFORMS='cpu')
+        wheel.check('tests/jax/models.py', JAX_PLATFORMS='cpu')
         program(wheel)
     done()
 

@@ -118,6 +118,9 @@ def test_sdist(root):
         equal(run(*command, '--version', folder=root).stdout, f'cgtpgen {VERSION}\n', f'wheel: {os.path.basename(command[0])}')
     check_alone('wheel', run(f'{root}/venv/bin/python', '-c', 'import cgtpgen, os; print(os.path.dirname(cgtpgen.__file__))',
                              folder=root).stdout.strip(), 'bin/cgtpgen')
+    found = run(f'{root}/venv/bin/python', '-c', 'from importlib.metadata import entry_points as of; '
+                'print(*(e.value for e in of(group="nequip.extension") if e.name == "init_always"))', folder=root)
+    equal(found.stdout, 'cgtpgen.models.nequip_extension\n', 'wheel: NequIP finds its extension')
     return None
 
 

@@ -52,6 +52,21 @@ ok(not any(hasattr(type(m), 'cgtp_bases') for model in committee.models for m in
 
 from mace.tools.scripts_utils import extract_model  # noqa: E402
 torch.set_default_dtype(torch.float64)
+plain, fast = case.like(torch.float64), accelerate(case.like(torch.float64), FOLDER, quiet=True)
+given = case.inputs(torch.float64)
+order = given['edge_index'][0].argsort(stable=True)
+given |= {key: given[key][order] for key in ('shifts', 'unit_shifts')} | {'edge_index': given['edge_index'][:, order]}
+graph_type = type(fast.interactions[0].conv_tp.cgtp._graph(given['edge_index'], given['positions'], given['positions'], None, None))
+widths, sort = [], graph_type.sort
+graph_type.sort = lambda graph, rows: widths.append(rows.shape[1]) or sort(graph, rows)
+for options in {}, {'compute_edge_forces': True}:
+    widths.clear()
+    (found, wanted) = (model(dict(given), compute_stress=True, **options) for model in (fast, plain))
+    keys = [key for key in ('energy', 'forces', 'stress', 'edge_forces') if wanted[key] is not None]
+    worst = max(distance(found[key].detach(), wanted[key].detach()) for key in keys)
+    ok(worst < 1e-11 and ('edge_forces' in keys) == bool(options), f'edges in the order of senders, {options}', worst)
+    ok((max(widths) == 3) == (not options), 'no rows of weights are moved, but where results are in that order', widths)
+graph_type.sort = sort
 model = accelerate(case.like(torch.float64), FOLDER, quiet=True)
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter('always')

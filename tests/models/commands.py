@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """NequIP's own commands with kernels: training with the modifier, and nequip-compile of the checkpoint and of a package of it;
-each result against the same without kernels. With MODELS_LONG=1 also training that is compiled.
+each result against the same without kernels; the last as with an installed wheel. With MODELS_LONG=1 also training that is
+compiled.
 
     tests/models/commands.py nequip FOLDER
 """
 import os
 import subprocess
 import sys
+import tomllib
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -66,6 +68,23 @@ global_options: {{allow_tf32: false}}
 """
 
 
+def installed():
+    """A folder for PYTHONPATH that has of cgtpgen what pip would have installed: the package, and what pyproject.toml says
+    other packages find in it."""
+    site = f'{FOLDER}/installed'
+    os.makedirs(f'{site}/cgtpgen-0.dist-info', exist_ok=True)
+    if not os.path.exists(f'{site}/cgtpgen'):
+        os.symlink(f'{ROOT}/runtime/python/cgtpgen', f'{site}/cgtpgen')
+    with open(f'{ROOT}/runtime/python/pyproject.toml', 'rb') as file:
+        groups = tomllib.load(file)['project']['entry-points']
+    with open(f'{site}/cgtpgen-0.dist-info/METADATA', 'w') as file:
+        file.write('Metadata-Version: 2.1\nName: cgtpgen\nVersion: 0\n')
+    with open(f'{site}/cgtpgen-0.dist-info/entry_points.txt', 'w') as file:
+        file.write(''.join(f'[{group}]\n' + ''.join(f'{name} = {value}\n' for name, value in of.items())
+                           for group, of in groups.items()))
+    return site
+
+
 def run(*words, wrapped=True, **variables):
     command = [sys.executable, '-W', 'ignore', '-m', 'cgtpgen.models', 'run', *words] if wrapped else \
         [f'{os.path.dirname(sys.executable)}/{words[0]}', *words[1:]]
@@ -102,8 +121,10 @@ def nequip():
     made, text = run('nequip-package', 'build', f'{WORK}/fast/last.ckpt', f'{WORK}/model.nequip.zip')
     ok(made, 'nequip-package', text)
     for source in 'fast/last.ckpt', 'model.nequip.zip':
+        own = source == 'model.nequip.zip'  # by NequIP's own command, which finds an installed cgtpgen
         made, text = run('nequip-compile', f'{WORK}/{source}', f'{WORK}/fast.nequip.pt2', '--mode', 'aotinductor', '--device', 'cpu',
-                         '--target', 'ase', '--modifiers', 'enable_cgtpgen')
+                         '--target', 'ase', '--modifiers', 'enable_cgtpgen', wrapped=not own,
+                         **({'PYTHONPATH': installed(), 'CGTP_RUNTIME': f'{ROOT}/runtime'} if own else {}))
         ok(made, f'nequip-compile of {source}', text)
         compiled(frames[1], source)
 
@@ -124,7 +145,9 @@ def compiled(atoms, source):
     found = numpy.load(f'{WORK}/out.npy')
     from nequip.model.saved_models.load_utils import load_saved_model
     from nequip.integrations.ase import NequIPCalculator
-    model = load_saved_model(f'{WORK}/plain/last.ckpt', 'eager')
+    from nequip.utils.global_state import set_global_state
+    set_global_state()
+    model = load_saved_model(f'{WORK}/plain/last.ckpt', 'eager').eval()
     from nequip.data.transforms import ChemicalSpeciesToAtomTypeMapper, NeighborListTransform
     eager = NequIPCalculator(model, device='cpu', transforms=[ChemicalSpeciesToAtomTypeMapper(model_type_names=['C', 'Si']),
                                                               NeighborListTransform(r_max=4.0)])

@@ -8,6 +8,7 @@ import contextlib
 import copy
 import io
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -133,6 +134,26 @@ def programs():
     ok(torch.equal(made(*given), model(*given)) and made.first.weight is not model.first.weight, 'deepcopy')
 
 
+def rank():
+    """One of two processes: its half of the rows, before and after which there are kernels; gradients are those of all rows."""
+    torch.distributed.init_process_group('gloo')
+    number, plain = torch.distributed.get_rank(), fresh()
+    given = [rows.detach() for rows in inputs(plain, rows=8)]
+    plain(*given).square().mean().backward()
+    wrap = torch.nn.parallel.DistributedDataParallel
+    for model in wrap(accelerate(fresh(), FOLDER, quiet=True)), accelerate(wrap(fresh()), FOLDER, quiet=True):
+        model(*(rows[number * 4:number * 4 + 4] for rows in given)).square().mean().backward()
+        assert all(near(a.grad, b.grad) for a, b in zip(model.parameters(), plain.parameters()))
+        restore(model)
+    print('same', flush=True)
+
+
+def parallel():
+    result = subprocess.run([sys.executable, '-W', 'ignore', '-m', 'torch.distributed.run', '--standalone', '--nproc-per-node=2',
+                             __file__, sys.argv[1], 'rank'], text=True, capture_output=True, env=os.environ | {'OMP_NUM_THREADS': '1'})
+    ok(result.stdout.count('same') == 2, 'DistributedDataParallel, around kernels and below them', result.stdout, result.stderr[-1500:])
+
+
 def errors():
     text = error_of(lambda: accelerate(fresh(own=True), FOLDER, strict=True, quiet=True))
     equal(text, "BuildError: stays slow: own: its forward is not e3nn's", 'strict: what stays slow is an error')
@@ -168,8 +189,44 @@ def errors():
     there[name]['devices'] = {'cuda': {'architectures': ['80']}}
     text = error_of(lambda: elsewhere.check_device([name], torch.device('cpu')))
     ok("is built for cuda alone: accelerate(.., devices=('cpu', 'cuda')) builds it for both" in text, 'another device', text)
+    there[name]['devices']['cuda']['architectures'] = ['80', '90']
+    found = torch.cuda.is_available, torch.cuda.get_device_capability
+    for capability, fits in ((9, 0), True), ((8, 6), True), ((12, 0), False):
+        torch.cuda.is_available, torch.cuda.get_device_capability = lambda: True, lambda device=None: capability
+        text = error_of(lambda: elsewhere.check_device([name], torch.device('cuda')))
+        wanted = 'nothing' if fits else f'BuildError: {name} in {kernels.package} is built for sm_80, sm_90, the GPU is sm_120: ' \
+            'build it with CGTP_CUDA_ARCHS=120'
+        equal(text, wanted, f'a GPU of compute capability {capability}')
+    torch.cuda.is_available, torch.cuda.get_device_capability = found
     text = error_of(lambda: Kernels(f'{FOLDER}_other').load(['none']))
     ok('build it (python3 -m cgtpgen.models build), or set CGTP_KERNELS to the folder that has it' in text, 'kernels that are not there', text)
+
+
+def other_torch():
+    """Libraries that this PyTorch cannot load: those of products, and those that are for one PyTorch alone."""
+    own = f'{FOLDER}_torch'
+    shutil.rmtree(own, ignore_errors=True)
+    script = f'import sys; sys.path[:0] = [{HERE!r}, {os.path.dirname(HERE)!r}]; import torch; from e3nn import o3; ' \
+        f'from cgtpgen.models import accelerate; torch.__version__ = sys.argv[1]; m = accelerate(o3.FullyConnectedTensorProduct(' \
+        f'"2x0e", "2x1o", "2x1o"), {own!r}, dtypes=["float32"], quiet=True); torch.jit.script(m)'
+
+    def run(version, **variables):
+        return subprocess.run([sys.executable, '-W', 'ignore', '-c', script, version], text=True, capture_output=True,
+                              env=os.environ | {'PYTHONPATH': f'{ROOT}/runtime/python'} | variables)
+    refused = run(torch.__version__)
+    ok('has no libcgtp_script.so. Build it again with CGTP_SCRIPT=1' in refused.stderr, 'scripts ask for CGTP_SCRIPT=1', refused.stderr[-500:])
+    ok(run(torch.__version__, CGTP_SCRIPT='1').returncode == 0, 'with which all is built')
+    package = f'{own}/site/{os.path.basename(own)}'
+    path = f'{package}/libcgtp_script.so'
+    os.truncate(path, 100)
+    ok('is for another PyTorch than this' in run(torch.__version__).stderr, 'a library for scripts of another PyTorch')
+    again = run('2.99.0', CGTP_SCRIPT='1')
+    ok(again.returncode == 0 and os.path.getsize(path) > 1000, 'CGTP_SCRIPT=1 with another PyTorch builds it again', again.stderr[-800:])
+    [library] = [name for name in os.listdir(package) if name.endswith('_cpu.so')]
+    os.truncate(f'{package}/{library}', 100)
+    text = run('2.99.0').stderr.strip().splitlines()[-1]
+    ok(f'{library} is not for this PyTorch, 2.99.0: build it again' in text, 'a product of another PyTorch is one line', text)
+    shutil.rmtree(own)
 
 
 @contextlib.contextmanager
@@ -181,6 +238,31 @@ def changed(variables):
     finally:
         for name, value in old.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def rebuilt():
+    """A folder of another cgtpgen: who comes first builds all of it, for importing one product imports the others."""
+    own = f'{FOLDER}_rebuilt'
+    shutil.rmtree(own, ignore_errors=True)
+    script = f'import sys; sys.path[:0] = [{HERE!r}, {os.path.dirname(HERE)!r}]; sys.argv[1:] = [{sys.argv[1]!r}]; import torch; ' \
+        'from e3nn import o3; from cgtpgen.models import accelerate; ' \
+        f'[accelerate(o3.FullyConnectedTensorProduct(*i), {own!r}, quiet=True) for i in (("2x0e", "2x1o", "2x1o"), ("3x0e", "2x1o", "1x1o"))]'
+
+    def run():
+        return subprocess.run([sys.executable, '-W', 'ignore', '-c', script], text=True, capture_output=True,
+                              env=os.environ | {'PYTHONPATH': f'{ROOT}/runtime/python'})
+    first = run()
+    ok(first.returncode == 0, 'a second model adds its products to a folder', first.stderr[-800:])
+    path = f'{own}/site/{os.path.basename(own)}/built.json'
+    with open(path) as file:
+        text = file.read()
+    with open(path, 'w') as file:
+        file.write(re.sub('"made_by": "[^"]*"', '"made_by": "another"', text))
+    again = run()
+    ok(again.returncode == 0, 'after an upgrade too', again.stderr[-800:])
+    with open(path) as file:
+        equal(file.read(), text, 'and all of it is built again')
+    shutil.rmtree(own)
 
 
 def command():
@@ -222,6 +304,9 @@ def command():
     ok(models.build(FOLDER, quiet=True).endswith('site/interface_kernels'), 'build() of what there is')
 
 
-for part in numbers, types, training, programs, errors, command:
-    part()
-done()
+if sys.argv[2:] == ['rank']:
+    rank()
+else:
+    for part in numbers, types, training, programs, parallel, errors, other_torch, rebuilt, command:
+        part()
+    done()

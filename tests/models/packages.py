@@ -128,7 +128,7 @@ class Nequip(Case):
                 'edge_cell_shift': shift, 'atom_types': torch.tensor((self.atoms.numbers == 14).astype('int64'), device=device)}
 
     def call(self, model, inputs, training=False, stress=True):
-        model.train(training)
+        model.train(training) if model.training != training else None
         out = model(dict(inputs))
         return out['total_energy'].sum(), out['forces'], out['stress'].reshape(3, 3)
 
@@ -183,11 +183,21 @@ class Sevennet(Case):
                 'cell_volume': cell.det().abs(), 'num_atoms': torch.tensor(len(numbers), device=device)}
 
     def call(self, model, inputs, training=False, stress=True):
-        model.train(training).set_is_batch_data(False)
+        (model.train(training) if model.training != training else model).set_is_batch_data(False)
         inputs = dict(inputs)
         inputs['edge_vec'] = inputs['edge_vec'].detach().clone()
         out = model(inputs)
         return out['inferred_total_energy'].sum(), out['inferred_force'], out['inferred_stress']
+
+
+class Trained(Sevennet):
+    """SevenNet-l3i5 as sevenn's wheel has it; its channels and cutoff are its own."""
+
+    def build(self, dtype, **switches):
+        from sevenn.util import load_checkpoint
+        model = load_checkpoint('7net-l3i5').build_model(**switches)
+        model.onehot_idx_to_onehot.register_forward_hook(self.cast)
+        return model.to(dtype)
 
 
 CASES = {case.name: case for case in (Mace, Nequip, Sevennet, Allegro)}

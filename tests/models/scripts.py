@@ -27,7 +27,7 @@ import glob, sys, torch
 for path in sorted(glob.glob(sys.argv[2] + '/*/lib*_cpu.so')) + glob.glob(sys.argv[2] + '/*/libcgtp_script.so'):
     torch.ops.load_library(path)
 model = torch.jit.load(sys.argv[1])
-print(str(model.inlined_graph).count('cgtp_script::convolve'))
+print(*(str(model.inlined_graph).count('cgtp_script::' + name) for name in ('convolve', 'tensor_product')))
 if len(sys.argv) > 3:
     arguments = torch.load(sys.argv[3])
     torch.save(%s, sys.argv[3] + '.out')
@@ -41,7 +41,7 @@ def read(path, call='None', *given):
     result = subprocess.run([sys.executable, '-W', 'ignore', '-c', READ % call, path, f'{KERNELS}/site', *given], text=True,
                             capture_output=True, env={k: v for k, v in os.environ.items() if k != 'PYTHONPATH'})
     ok(result.returncode == 0, f'{os.path.basename(path)} is read without cgtpgen', result.stderr[-1500:])
-    return int(result.stdout or -1)
+    return [int(word) for word in result.stdout.split()]
 
 
 def distance(a, b):
@@ -55,7 +55,7 @@ def mace(case):
     wanted = jit.compile(LAMMPS_MACE(case.like(torch.float64)))({k: v.clone() for k, v in arguments[0].items()}, *arguments[1:])
     torch.save(arguments, f'{FOLDER}/given')
     jit.compile(LAMMPS_MACE(accelerate(case.like(torch.float64), KERNELS, quiet=True))).save(f'{FOLDER}/lammps.pt')
-    ok(read(f'{FOLDER}/lammps.pt', MACE_CALL, f'{FOLDER}/given') == 2, 'both convolutions are kernels')
+    ok(read(f'{FOLDER}/lammps.pt', MACE_CALL, f'{FOLDER}/given') == [2, 0], 'both convolutions are kernels')
     found = torch.load(f'{FOLDER}/given.out')
     for key in 'total_energy_local', 'forces', 'virials':
         ok(distance(found[key], wanted[key].detach()) < 1e-13, f'LAMMPS_MACE: {key}', distance(found[key], wanted[key].detach()))
@@ -79,7 +79,7 @@ def sevennet(case):
     torch.save([inputs], f'{FOLDER}/given')
     energy = made[0](dict(inputs))['inferred_total_energy'].sum()
     wanted = [energy.detach(), *torch.autograd.grad(energy, inputs['edge_vec'])]
-    ok(read(f'{FOLDER}/script.pt', SEVENNET_CALL, f'{FOLDER}/given') == 3, 'three convolutions are kernels')
+    ok(read(f'{FOLDER}/script.pt', SEVENNET_CALL, f'{FOLDER}/given') == [3, 2], 'three convolutions are kernels, and both gates')
     for what, a, b in zip(('energy', 'forces'), torch.load(f'{FOLDER}/given.out'), wanted):
         ok(distance(a, b) < 1e-5, f'a scripted SevenNet: {what}', distance(a, b))
     for words, files in ([], f'{FOLDER}/deployed.pt'), (['-p'], f'{FOLDER}/deployed/*.pt'):
@@ -89,7 +89,7 @@ def sevennet(case):
             'PYTHONPATH': f'{ROOT}/runtime/python', 'CGTP_KERNELS': KERNELS})
         ok(result.returncode == 0, f'sevenn_get_model {" ".join(words)}', result.stdout[-2000:])
         counts = [read(path) for path in sorted(glob.glob(files))]
-        ok(counts == ([5] if not words else [1] * 5), 'all convolutions of SevenNet-0 are kernels', counts)
+        ok(counts == ([[5, 4]] if not words else [*[[1, 1]] * 4, [1, 0]]), 'all convolutions and gates of SevenNet-0 are kernels', counts)
 
 
 if os.path.exists(f'{ROOT}/runtime/cgtp_script.cpp'):

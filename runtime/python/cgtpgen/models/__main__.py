@@ -8,7 +8,7 @@ import sys
 
 import torch
 
-from . import BuildError, accelerate, build, models_of, report, sites, specs
+from .torch_models import BuildError, accelerate, build, models_of, report, sites, specs
 from .fast import Left, Site
 
 
@@ -65,7 +65,7 @@ def command_build(words: argparse.Namespace) -> None:
 
 def command_check(words: argparse.Namespace) -> None:
     from .kernels import Kernels, where
-    from . import devices_of
+    from .torch_models import devices_of
     model = load(words.model)
     kernels, absent = Kernels(where(words.folder)), 0
     for site in sites(model).values():

@@ -28,8 +28,6 @@ from collections.abc import Callable, Iterable, Iterator
 from types import ModuleType
 from typing import Any, NamedTuple, Optional
 
-import torch
-
 from .. import generator, runtime
 
 DEVICES = {"cpu": "c", "cuda": "cuda"}  # and their backends
@@ -52,12 +50,17 @@ class BuildError(RuntimeError):
 
 
 class Kernels:
-    """A folder, which need not be there yet."""
+    """A folder, which need not be there yet, and its package for a framework.
+
+    suffix: of modules' names; record: the file of the package that says what is built."""
+
+    framework, suffix, record = "torch", "", "built.json"
 
     def __init__(self, folder: str):
         self.folder = os.path.abspath(folder)
-        there = glob.glob(f"{glob.escape(self.folder)}/site/*/built.json")  # a folder may be moved, and then be called otherwise
-        self.name = os.path.basename(os.path.dirname(there[0])) if there else re.sub(r"\W", "_", os.path.basename(self.folder))
+        there = glob.glob(f"{glob.escape(self.folder)}/site/*/{self.record}")  # a folder may be moved, and be called otherwise
+        self.name = os.path.basename(os.path.dirname(there[0])) if there else \
+            re.sub(r"\W", "_", os.path.basename(self.folder)) + self.suffix
         self.package = f"{self.folder}/site/{self.name}"
 
     # ---- what there is ----
@@ -80,7 +83,7 @@ class Kernels:
     def built(self) -> dict[str, Any]:
         """What is known of each product that is built."""
         try:
-            with open(f"{self.package}/built.json") as file:
+            with open(f"{self.package}/{self.record}") as file:
                 return json.load(file)
         except FileNotFoundError:
             return {}
@@ -93,13 +96,25 @@ class Kernels:
         except FileNotFoundError:  # no generator here: what is built is taken
             wanted = None
 
-        if os.environ.get("CGTP_SCRIPT", "0") not in ("", "0") and not os.path.exists(f"{self.package}/libcgtp_script.so"):
+        if self.is_scripted() and not (os.path.exists(f"{self.package}/libcgtp_script.so") and
+                               _read(f"{self.package}/script_torch") == torch_version()):
             there = {}  # none can be scripted
 
         def lacks(has: dict[str, Any]) -> bool:
             return any(device not in has or wanted is not None and has[device] != wanted[device] for device in devices)
         devices = list(devices)
         return [name for name in names if lacks(there.get(name, {}).get("devices", {}))]
+
+    def stale(self, devices: Iterable[str]) -> list[str]:
+        """What is built, but by another generator or runtime, or with other flags. The package imports all of it: who builds
+        one product builds these too, as long as none is in use."""
+        there, wanted = self.built(), facts()
+        return [name for name in self.specs() if any(
+            there.get(name, {}).get("devices", {}).get(device, wanted[device]) != wanted[device] for device in devices)]
+
+    def is_scripted(self) -> bool:
+        """Is the library asked for that TorchScript needs?"""
+        return self.framework == "torch" and os.environ.get("CGTP_SCRIPT", "0") not in ("", "0")
 
     # ---- building ----
 
@@ -110,8 +125,8 @@ class Kernels:
             return
         os.makedirs(f"{self.folder}/build", exist_ok=True)
         with _locked(f"{self.folder}/build/lock", say):
-            missing = self.missing(names, devices)
-            loaded = [name for name in missing if f"{self.name}.{name}" in sys.modules]
+            missing = list(dict.fromkeys((*self.missing(names, devices), *self.stale(devices))))
+            loaded = [name for name in missing if f"{self.name}.{name}{self.suffix}" in sys.modules]
             if loaded:
                 raise BuildError(f"{loaded[0]} is in use in this process, and was built for other devices, with other flags or by "
                                  f"another cgtpgen: begin a new process to build it again")
@@ -126,7 +141,7 @@ class Kernels:
         shutil.rmtree(sources, ignore_errors=True)
         for number, device in enumerate(devices):
             into = sources if number == 0 else f"{sources}/{device}"
-            _run([generator(), f"--backend={DEVICES[device]}", "--emit=header,source,torch", "-Wno-dead-input", "-o", into,
+            _run([generator(), f"--backend={DEVICES[device]}", f"--emit=header,source,{self.framework}", "-Wno-dead-input", "-o", into,
                   *(f"{self.folder}/specs/{name}.yaml" for name in names)], "generating")
         steps = len(glob.glob(f"{sources}/**/*.c*", recursive=True)) + len(names) * len(devices) + 1
         environment = {"CFLAGS": flags()} | os.environ | {"PYTHONUNBUFFERED": "1"}
@@ -146,8 +161,10 @@ class Kernels:
         for name in names:
             there[name] = {"devices": {device: new[device] for device in devices}}
         _write(f"{self.package}/__init__.py", '"""Products of cgtpgen: to import them registers their operators."""\n' +
-               f"from . import {', '.join(sorted(there))}  # noqa: F401\n")
-        _write(f"{self.package}/built.json", json.dumps(there, indent=1, sort_keys=True) + "\n")
+               f"from . import {', '.join(name + self.suffix for name in sorted(there))}  # noqa: F401\n")
+        _write(f"{self.package}/{self.record}", json.dumps(there, indent=1, sort_keys=True) + "\n")
+        if self.is_scripted():
+            _write(f"{self.package}/script_torch", torch_version())  # for which alone libcgtp_script.so is
         say(f"built in {time.monotonic() - start:.0f} s")
 
     # ---- using ----
@@ -175,10 +192,11 @@ class Kernels:
             if here and here["machine"] != machine(here["flags"]):
                 raise BuildError(f"{name} in {self.package} was built for another processor: build it here again, or "
                                  f"anywhere with CFLAGS=-O3")
-        return [importlib.import_module(f"{self.name}.{name}") for name in names]
+        return [importlib.import_module(f"{self.name}.{name}{self.suffix}") for name in names]
 
-    def check_device(self, names: Iterable[str], device: torch.device) -> None:
-        """Are they built for a device?"""
+    def check_device(self, names: Iterable[str], device: Any) -> None:
+        """Are they built for a device of PyTorch?"""
+        import torch
         there = self.built()
         for name in names:
             has = there.get(name, {}).get("devices", {})
@@ -217,8 +235,17 @@ def machine(flags: str) -> str:
 def architectures() -> list[str]:
     """Of the GPUs that are here, or that CGTP_CUDA_ARCHS names."""
     named = re.split("[;, ]+", os.environ.get("CGTP_CUDA_ARCHS", ""))
-    here = {"".join(map(str, torch.cuda.get_device_capability(n))) for n in range(torch.cuda.device_count())}
-    return sorted(filter(None, named)) or sorted(here) or ["80", "90"]
+    try:
+        here = subprocess.run(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True).stdout.replace(".", "").split()
+    except OSError:
+        here = []
+    return sorted(filter(None, named)) or sorted(set(here)) or ["80", "90"]
+
+
+def torch_version() -> str:
+    import torch
+    return torch.__version__
 
 
 _facts: dict[str, Any] = {}
@@ -262,6 +289,15 @@ def _last_error(log: str) -> str:
         lines = file.read().splitlines()
     errors = [line for line in lines if re.search(r"error[: ]", line)]
     return (errors or lines or ["no output"])[-1 if not errors else 0].strip()
+
+
+def _read(path: str) -> str:
+    """Empty where there is none."""
+    try:
+        with open(path) as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""
 
 
 def _write(path: str, text: str) -> None:

@@ -2,6 +2,7 @@
 """MACE: its convolutions by its own switch for fused ones, skip connections by element, contractions, linear layers."""
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -9,10 +10,11 @@ from torch import Tensor
 
 from .contraction import contraction_site
 from .fast import Fast, Left, Site, Sites, names_of, warn
-from .products import convolution_spec, is_by_species, species_site, why_not
+from .products import convolution_spec, is_by_species, is_eager, species_site, why_not
 
 BLOCK = "mace.modules.blocks.InteractionBlock"
 MODELS = {"mace.modules.models.MACE"}
+EDGES_MATTER = "compute_edge_forces", "compute_atomic_stresses", "lammps_mliap"  # whose results or inputs are in the list's order
 
 
 class Convolution(Fast):
@@ -27,11 +29,40 @@ class Convolution(Fast):
         self.keep(layers[0].Convolution())
 
     def forward(self, node_feats: Tensor, edge_attrs: Tensor, tp_weights: Tensor, edge_index: Tensor) -> Tensor:
-        return self.cgtp(node_feats, edge_attrs, tp_weights, edge_index)
+        if torch.jit.is_scripting():
+            return self.cgtp(node_feats, edge_attrs, tp_weights, edge_index)
+        else:
+            graph = self.__dict__.get("cgtp_graph")  # of a model that has sorted what is of edges
+            return self.cgtp(node_feats, edge_attrs, tp_weights, edge_index if graph is None else graph)
 
 
-class Rebuilt(Fast):
-    """MACE's own conversions build a model anew from its settings: for compile_mode, enable_cueq, enable_oeq."""
+class Model(Fast):
+    """A model of MACE. Its list of neighbours ascends by sender: what is given of edges is sorted by receiver once, where each
+    layer would have to move its rows of weights. And MACE's own conversions build a model anew from its settings: for
+    compile_mode, enable_cueq, enable_oeq."""
+
+    def __call__(self, data: Any, *arguments: Any, **options: Any) -> Any:
+        convolutions = [block.conv_tp for block in self.interactions if isinstance(block.conv_tp, Convolution)]
+        if not convolutions or not is_sortable(data) or set(EDGES_MATTER) & self.cgtp_asked(arguments, options):
+            return super().__call__(data, *arguments, **options)
+        nodes = data["positions"]  # stands for what has a row for each
+        graph = convolutions[0].cgtp._graph(data["edge_index"], nodes, nodes, None, None)
+        if graph.order is None:
+            return super().__call__(data, *arguments, **options)
+        moved = {key: graph.sort(data[key]) for key in ("shifts", "unit_shifts")}
+        moved["edge_index"] = torch.stack([graph.sender, graph.receiver]).to(data["edge_index"].dtype)
+        for convolution in convolutions:
+            convolution.__dict__["cgtp_graph"] = graph._replace(order=None)
+        try:
+            return super().__call__({**data, **moved}, *arguments, **options)
+        finally:
+            for convolution in convolutions:
+                del convolution.__dict__["cgtp_graph"]
+
+    def cgtp_asked(self, arguments: Any, options: dict[str, Any]) -> set[str]:
+        """The options that are on."""
+        names = list(inspect.signature(type(self).cgtp_bases[0].forward).parameters)[2:]
+        return {name for name, value in {**dict(zip(names, arguments)), **options}.items() if value}
 
     def __init__(self, *arguments: Any, **settings: Any):
         base = type(self).cgtp_bases[0]
@@ -44,12 +75,18 @@ class Rebuilt(Fast):
         pass
 
 
+def is_sortable(data: Any) -> bool:
+    """Is it a batch of numbers, with all that there is of edges?"""
+    return isinstance(data, dict) and {"positions", "edge_index", "shifts", "unit_shifts"} <= data.keys() and \
+        is_eager(data["positions"], data["edge_index"]) and data["edge_index"].dim() == 2
+
+
 def sites(model: torch.nn.Module) -> Sites:
     found: Sites = {}
     for path, module in model.named_modules():
         names, inside = names_of(module), path + "." if path else ""
         if names & MODELS:
-            found[path] = Site(path, module, Rebuilt, lambda dtype: [], what="")
+            found[path] = Site(path, module, Model, lambda dtype: [], what="")
         if BLOCK in names:
             found |= block_sites(inside, module)
         elif "mace.modules.blocks.EquivariantProductBasisBlock" in names:

@@ -2,7 +2,7 @@
 """NequIP: convolutions, and self connections by species; Allegro's contractions.
 
 `nequip-compile` and training take the kernels as a model modifier, `enable_cgtpgen`, which `register` adds to those that
-NequIP finds in a model; with an installed wheel NequIP calls it itself (its entry point nequip.extension).
+NequIP finds in a model; with an installed wheel NequIP has that done itself (nequip_extension.py).
 """
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class SelfConnection(Imported):
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         [types], [embed] = self.cgtp_types, self.cgtp_made.options["embed"]
-        species = species_of(types if types.dim() == 1 and len(types) == x.shape[0] else types.reshape(-1)[:x.shape[0]])
+        species = species_of(types if types.dim() == 1 and types.shape[0] == x.shape[0] else types.reshape(-1)[:x.shape[0]])
         weights = weights_by_species(self, species.present, embed.embed_module.weight)
         return self.cgtp(x, x.new_ones(x.shape[0], 1), weights, (species.index, species.item), receivers=x.shape[0])
 
@@ -145,13 +145,15 @@ def connection_sites(path: str, inside: str, block: Any, embed: list[Any]) -> Si
 
 def enable_cgtpgen(model: torch.nn.Module, folder: Optional[str] = None) -> torch.nn.Module:
     """The modifier: kernels for NequIP's and Allegro's products."""
-    from . import accelerate
+    from .torch_models import accelerate
     return accelerate(model, folder, strict=True)
 
 
-def register() -> None:
-    """Adds the modifier `enable_cgtpgen` to those that NequIP finds, also in packaged models, which have code of their own."""
-    from nequip.model import modify_utils
+def register(modify_utils: Any = None) -> None:
+    """Adds the modifier `enable_cgtpgen` to those that NequIP finds, also in packaged models, which have code of their own.
+    modify_utils: NequIP's module of them, where it is being imported."""
+    if modify_utils is None:
+        from nequip.model import modify_utils
     from nequip.nn.model_modifier_utils import model_modifier
 
     if hasattr(modify_utils.get_all_modifiers, "cgtpgen"):

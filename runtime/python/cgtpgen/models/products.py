@@ -2,41 +2,27 @@
 """e3nn's own modules: tensor products, in a batch or on a graph, products by species, and linear layers."""
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 from typing import Any, Optional
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.utils import weak
 
-from .. import runtime
 from .fast import Again, Fast, Left, Site, name_of, warn
 from .kernels import Spec
+from .e3nn_specs import product_spec, reader
 
 TENSOR_PRODUCT = "e3nn.o3._tensor_product._tensor_product.TensorProduct"
 LINEAR = "e3nn.o3._linear.Linear"
 FEW = 4  # species
-
-
-def _reader() -> Any:
-    """cgtp_e3nn.py, which lies beside the runtime."""
-    spec = importlib.util.spec_from_file_location("cgtp_e3nn", f"{runtime()}/cgtp_e3nn.py")
-    module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
-    spec.loader.exec_module(module)  # type: ignore[union-attr]
-    return module
-
-
-_e3nn = _reader()
-
-
-def product_spec(product: Any, kind: str, dtype: str, **keys: Any) -> Spec:
-    return Spec(kind, lambda name: _e3nn.spec_of(product, name, precision=dtype, **keys))
+ALONG_X = {"name": "backward_x", "of": "backward", "outputs": ["gx"]}  # all that is asked for where weights are constants
 
 
 def convolution_spec(product: Any, dtype: str) -> Spec:
-    return product_spec(product, "convolution", dtype, index=_e3nn.CONVOLUTION, reduction="atomic")
+    return product_spec(product, "convolution", dtype, index=reader.CONVOLUTION, reduction="atomic")
 
 
 def overrides(module: Any, known: str) -> bool:
@@ -66,12 +52,7 @@ class Product(Fast):
         self.keep(layers[0].TensorProduct(internal_weights=False, shared_weights=self.shared_weights))
 
     def forward(self, x: Tensor, y: Tensor, weight: Optional[Tensor] = None) -> Tensor:
-        if weight is None:
-            weight = self.weight
-        if torch.jit.is_scripting():
-            return self._compiled_main_left_right(x, y, weight)
-        else:
-            return self.cgtp(x, y, weight)
+        return self.cgtp(x, y, self.weight if weight is None else weight)
 
 
 def product_site(path: str, product: Any) -> Site | Left | None:
@@ -110,6 +91,13 @@ def is_traced(given: Tensor) -> bool:
     return torch.compiler.is_compiling() or torch.jit.is_tracing() or given.is_inference() or type(given) is not Tensor
 
 
+def is_eager(*given: Tensor) -> bool:
+    """Are numbers computed now, without any transformation but reverse derivatives?"""
+    return not (torch.compiler.is_compiling() or torch.jit.is_tracing() or torch._C._len_torch_dispatch_stack() > 0 or
+                torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0 or
+                torch.is_autocast_enabled(given[0].device.type))
+
+
 _species: weak.WeakIdKeyDictionary = weak.WeakIdKeyDictionary()
 
 
@@ -137,8 +125,9 @@ def species_spec(product: Any, dtype: str) -> Spec:
         lines = [f"{key}: {json.dumps(value)}" for key, value in {
             "cgtp": 1, "name": name, "irreps": {"x": str(product.irreps_in1), "y": "0e", "z": str(product.irreps_out)},
             "normalization": {"irrep": "none", "path": "none"}, "precision": dtype,
-            "index": {"x": "item", "y": "item", "w": "sender", "z": "item"}, "edges": "any"}.items()]
-        lines += ["instructions:", *(f'  - [{i.i_in1}, 0, {i.i_out}, "uvw", true, {_e3nn._square(float(i.path_weight))}]'
+            "index": {"x": "item", "y": "item", "w": "sender", "z": "item"}, "edges": "any",
+            "kernels": ["forward", "backward", "double_backward", ALONG_X]}.items()]
+        lines += ["instructions:", *(f'  - [{i.i_in1}, 0, {i.i_out}, "uvw", true, {reader._square(float(i.path_weight))}]'
                                      for i in product.instructions)]
         return "\n".join(lines) + "\n"
     return Spec("species", text)
@@ -155,8 +144,9 @@ def weights_by_species(product: Any, present: Optional[Tensor], embedding: Optio
         path = weight[at:at + size].view(i.path_shape)  # [u, v, w]
         if embedding is None and present is not None:
             path = path.index_select(1, present)
-        path = path.transpose(0, 1).flatten(1)
-        found.append(path if embedding is None else embedding @ path)
+        if embedding is not None:
+            path = torch.bmm(embedding.expand(i.path_shape[0], -1, -1), path)  # which reads them once, and copies none
+        found.append(path.transpose(0, 1).flatten(1))
         at += size
     return torch.cat(found, 1)
 
@@ -184,7 +174,7 @@ class BySpecies(Fast):
 
 
 def species_site(path: str, product: Any) -> Site | Left | None:
-    if is_by_species(product) and product.irreps_in2.dim <= FEW:
+    if is_by_species(product) and product.irreps_in2.dim <= FEW and product.weight.device.type != "cpu":
         return None  # e3nn's, one product of matrices, is as fast
     why = why_not(product)
     if why is None and not is_by_species(product):
@@ -203,25 +193,40 @@ class Linear(Fast):
         return self.output_mask
 
     def attach(self, layers: list[Any]) -> None:
-        joined = self.irreps_in.simplify()
-        self.cgtp_dims = [segment.dim for segment in joined]
-        self.cgtp_from = [one.mul for one in joined]
-        self.cgtp_to = [two.mul for two in self.irreps_out]
-        self.cgtp_scales = [{i.path_weight for i in self.instructions if i.i_out == out}.pop()
-                            for out in range(len(self.irreps_out))]
+        scales = [{i.path_weight for i in self.instructions if i.i_out == out}.pop() for out in range(len(self.irreps_out))]
+        self.cgtp_blocks = [(one.mul, two.mul, one.ir.dim, scale)
+                            for one, two, scale in zip(self.irreps_in.simplify(), self.irreps_out, scales)]
 
     def cgtp_product(self, x: Tensor, weight: Tensor) -> Tensor:
-        parts = x.split(self.cgtp_dims, 1)
-        weights = weight.split([u * w for u, w in zip(self.cgtp_from, self.cgtp_to)])
+        parts = x.split([u * dim for u, _, dim, _ in self.cgtp_blocks], 1)
+        weights = weight.split([u * w for u, w, _, _ in self.cgtp_blocks])
         made = []
-        for n, u in enumerate(self.cgtp_from):
-            w = weights[n].view(u, self.cgtp_to[n]) * self.cgtp_scales[n]
-            if self.cgtp_dims[n] == u:
-                made.append(parts[n] @ w)
+        for part, matrix, (u, w, dim, scale) in zip(parts, weights, self.cgtp_blocks):
+            matrix = matrix.view(u, w) * scale
+            if dim == 1:
+                made.append(part @ matrix)
             else:
-                z = parts[n].unflatten(1, (u, -1)).mT.reshape(-1, u) @ w
-                made.append(z.unflatten(0, (x.shape[0], -1)).mT.flatten(1))
+                z = part.unflatten(1, (u, dim)).mT.reshape(-1, u) @ matrix
+                made.append(z.unflatten(0, (x.shape[0], dim)).mT.flatten(1))
         return torch.cat(made, 1)
+
+    def cgtp_constant(self, x: Tensor, weight: Tensor, transposed: bool) -> Tensor:
+        """The same, or its derivative by x, written to where it belongs."""
+        blocks = [(w, u, dim, scale) if transposed else (u, w, dim, scale) for u, w, dim, scale in self.cgtp_blocks]
+        z = x.new_empty(x.shape[0], sum(w * dim for _, w, dim, _ in blocks))
+        at = from_x = to_z = 0
+        for u, w, dim, scale in blocks:
+            matrix = weight[at:at + u * w].view((w, u) if transposed else (u, w))
+            matrix = matrix.T if transposed else matrix
+            rows, into = x[:, from_x:from_x + u * dim], z[:, to_z:to_z + w * dim]
+            if dim == 1:
+                torch.addmm(into, rows, matrix, beta=0, alpha=scale, out=into)
+            else:
+                rows = rows.unflatten(1, (u, dim)).mT.reshape(-1, u)
+                product = torch.addmm(weight[:1], rows, matrix, beta=0, alpha=scale)
+                into.unflatten(1, (w, dim)).copy_(product.unflatten(0, (x.shape[0], dim)).mT)
+            at, from_x, to_z = at + u * w, from_x + u * dim, to_z + w * dim
+        return z
 
     def forward(self, features: Tensor, weight: Optional[Tensor] = None, bias: Optional[Tensor] = None) -> Tensor:
         if torch.jit.is_scripting():
@@ -232,9 +237,25 @@ class Linear(Fast):
             x = features.reshape(-1, features.shape[-1])
             if own.requires_grad and not torch.compiler.is_compiling():
                 z = Again.apply(self.cgtp_product, x, own)  # keeps rows, and no copy of them
+            elif is_eager(x, own):
+                z = ByConstant.apply(self.cgtp_constant, False, x, own)
             else:
                 z = self.cgtp_product(x, own)
             return z.reshape(features.shape[:-1] + z.shape[-1:])
+
+
+class ByConstant(torch.autograd.Function):
+    """function(x, weight, transposed), which is linear in x; weight has no derivative."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Any, transposed: bool, x: Tensor, weight: Tensor) -> Tensor:
+        ctx.function, ctx.transposed = function, transposed
+        ctx.save_for_backward(weight)
+        return function(x, weight, transposed)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        return None, None, ByConstant.apply(ctx.function, not ctx.transposed, gradients[0], ctx.saved_tensors[0]), None
 
 
 def linear_site(path: str, linear: Any) -> Site | Left:

@@ -69,7 +69,7 @@ def register() -> None:
         return
 
     def built(*arguments: Any, **more: Any) -> Any:
-        from . import accelerate
+        from .torch_models import accelerate
         made = own(*arguments, **more)
         for model in made if isinstance(made, list) else [made]:
             accelerate(model)
