@@ -2,18 +2,22 @@
 """Time and peak memory of a force step and of a training step of models with generated modules, beside e3nn eager,
 cuEquivariance and OpenEquivariance in the same run, on one GPU.
 
-    tests/models/bench.py build NAME          generates and compiles what NAME, mace or nequip, needs
+    tests/models/bench.py build NAME          generates and compiles what NAME, mace, nequip or sevennet, needs
     tests/models/bench.py run NAMES.. [TSV]   measures all contenders of these; TSV: a file for a table of the results
+    tests/models/bench.py atoms TSV           prints microseconds of an atom
+
+MACE and NequIP have random weights, SevenNet is the trained l3i5.
 
 A force step is energy and forces (of NequIP stress, too, which it always computes), with parameters that take no
 gradient, as calculators have them. A training step is the same and the gradients by all parameters of a loss of energy
 and forces. Float32. Times are medians of steps that are waited for; `kernels` is the sum of its kernels' times, so that
 the rest is the host's; `replayed` is the step as a CUDA graph, where it can be captured; memory is the peak of PyTorch's
-allocator. A contender whose own kernels do not run is an error. Every contender is a process of its own: all are made
+allocator. A contender whose own kernels do not run is an error; one whose package is not here is left out. Every contender is a process of its own: all are made
 ready beside one another, which for most is compiling, by steps on eight atoms, and then measured one by one. The table is
 written anew after each, so that whoever stops this program has what was measured before.
 """
 import gc
+import importlib.util
 import os
 import re
 import signal
@@ -32,7 +36,8 @@ from cgtpgen.models import accelerate  # noqa: E402
 FOLDER = os.path.abspath(os.environ.get('MODELS', 'build/models/bench'))
 DEVICE = os.environ.get('DEVICE', 'cuda')
 # Atoms, channels, cutoff: SiC of 87 and 46 neighbours; 6 is the cutoff of MACE-MP.
-SIZES = {'mace': ((5, 5, 25), 128, 6.0), 'nequip': ((5, 5, 25), 64, 5.0)}
+SIZES = {'mace': ((5, 5, 25), 128, 6.0), 'nequip': ((5, 5, 25), 64, 5.0), 'sevennet': ((5, 5, 25), 128, 5.0)}
+CASES = packages.CASES | {'sevennet': packages.Trained}
 if DEVICE == 'cpu':  # to try this program out
     SIZES = dict.fromkeys(SIZES, ((1, 1, 1), 8, 4.0))
 RUNS, SECONDS = 10, 1  # of a step, whichever comes first
@@ -41,11 +46,12 @@ CUEQ_CACHE = 'CUEQUIVARIANCE_OPS_NVRTC_CACHE_DIR'  # of kernels that it compiles
 COLUMNS = ['model', 'contender', 'step', 'ms', 'kernels ms', 'GB', 'replayed ms', 'difference']
 OWN = {'cgtpgen': 'forward_convolution', 'cuEquivariance': 'segmented_polynomial|uniform_1d|fused_tensor_product',
        'OpenEquivariance': r'forward\(.*ConvData'}
+PACKAGES = {'cuEquivariance': 'cuequivariance_ops_torch', 'OpenEquivariance': 'openequivariance', 'FlashTP': 'flashTP_e3nn'}
 
 
 def case(name):
     repeats, channels, cutoff = SIZES[name]
-    made = packages.CASES[name]
+    made = CASES[name]
     made.layers = 4  # of NequIP, its default
     return made(packages.crystal(repeats), channels, cutoff)
 
@@ -84,6 +90,11 @@ def nequip_peer(model, module, name, **more):
     return model.to(DEVICE)
 
 
+def sevennet_peer(switch):
+    """The same trained model, built with a switch of the package's own."""
+    return lambda model: case('sevennet').build(torch.float32, **{switch: True}).to(DEVICE)
+
+
 CONTENDERS = {  # of each model the first is measured first, and so on: what matters most comes before any time limit
     'mace': {
         'cgtpgen': lambda model: generated('mace', model),
@@ -98,6 +109,13 @@ CONTENDERS = {  # of each model the first is measured first, and so on: what mat
                                                       use_opaque=False),
         'e3nn': lambda model: model,
         'cuEquivariance': lambda model: nequip_peer(model, '_tp_scatter_cueq', 'CuEquivarianceTensorProductScatter'),
+    },
+    'sevennet': {
+        'cgtpgen': lambda model: generated('sevennet', model),
+        'OpenEquivariance': sevennet_peer('enable_oeq'),
+        'cuEquivariance': sevennet_peer('enable_cueq'),
+        'FlashTP': sevennet_peer('enable_flash'),
+        'e3nn': lambda model: model,
     },
 }
 
@@ -265,6 +283,9 @@ def run(names, table):
     others stand still."""
     os.makedirs(f'{FOLDER}/cueq', exist_ok=True)
     ranked = sorted((n, name, contender) for name in names for n, contender in enumerate(CONTENDERS[name]))
+    absent = {peer for peer, package in PACKAGES.items() if importlib.util.find_spec(package) is None}
+    print(*(f'# no {peer} here' for peer in sorted(absent)), sep='\n')
+    ranked = [found for found in ranked if found[2] not in absent]
     left = [Contender(name, contender, n) for n, name, contender in ranked]
     rows, failures = [], 0
     while left:
@@ -302,9 +323,25 @@ def difference(row, results, rows):
     return f'{max(((a - b).abs().max() / b.abs().max()).item() for a, b in zip(results, of)):.1e}'
 
 
+def atoms(table):
+    """Of each force step, by wall clock."""
+    with open(table) as file:
+        columns, *rows = (line.rstrip('\n').split('\t') for line in file)
+    for row in rows:
+        found = dict(zip(columns, row))
+        if found['step'] == 'force step':
+            try:
+                each = f'{float(found["ms"]) * 1e3 / len(case(found["model"]).atoms):.2f} us an atom'
+            except ValueError:
+                each = found['ms']
+            print(f'{found["model"]}, {found["contender"]}: {each}')
+
+
 if __name__ == '__main__':
     if sys.argv[1] == 'build':
         build(sys.argv[2])
+    elif sys.argv[1] == 'atoms':
+        atoms(sys.argv[2])
     elif sys.argv[1] == 'contend':
         contend(*sys.argv[2:])
     else:
