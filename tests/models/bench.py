@@ -12,9 +12,9 @@ A force step is energy and forces (of NequIP stress, too, which it always comput
 gradient, as calculators have them. A training step is the same and the gradients by all parameters of a loss of energy
 and forces. Float32. Times are medians of steps that are waited for; `kernels` is the sum of its kernels' times, so that
 the rest is the host's; `replayed` is the step as a CUDA graph, where it can be captured; memory is the peak of PyTorch's
-allocator. A contender whose own kernels do not run is an error; one whose package is not here is left out. Every contender is a process of its own: all are made
-ready beside one another, which for most is compiling, by steps on eight atoms, and then measured one by one. The table is
-written anew after each, so that whoever stops this program has what was measured before.
+allocator. A contender whose own kernels do not run is an error; one whose package is not here is left out. Every contender is a
+process of its own: all are made ready beside one another, which for most is compiling, by steps on eight atoms, and then
+measured one by one. The table is written anew after each, so that whoever stops this program has what was measured before.
 """
 import gc
 import importlib.util

@@ -2,8 +2,8 @@
 # Measures models with generated kernels (bench.py) on a machine with a GPU and nvcc, but without network or packages of models.
 #
 #     tests/models/offline.sh fetch PARTS [PYTHON]    where there is a network: wheels for Python 3.12, or PYTHON, of what an
-#                                                     installation of PyTorch with e3nn, lightning, torch-geometric and
-#                                                     scikit-learn lacks, as PARTS/part.aa, .. of 33 MB at most
+#                                                     installation of PyTorch with e3nn, lightning, torch-geometric,
+#                                                     scikit-learn, pybind11 lacks, as PARTS/part.aa, .. of 33 MB at most
 #     tests/models/offline.sh run PARTS RESULTS [MODEL..]    there: unpacks them into RESULTS, builds kernels, and times
 #                                                     models: mace nequip sevennet, or those that are named
 #
