@@ -21,7 +21,7 @@ sys.path[:0] = [HERE, f'{HERE}/..', f'{ROOT}/runtime/python']
 warnings.simplefilter('ignore')
 import torch  # noqa: E402
 from cgtpgen import models  # noqa: E402
-from cgtpgen.models import BuildError, accelerate, build, report, restore, specs  # noqa: E402
+from cgtpgen.models import accelerate, build, report, restore, specs  # noqa: E402
 from cgtpgen.models.kernels import Kernels  # noqa: E402
 from e3nn import o3  # noqa: E402
 from tap import done, equal, ok  # noqa: E402

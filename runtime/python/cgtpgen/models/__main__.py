@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import runpy
 import sys
 
 import torch
 
-from .torch_models import BuildError, accelerate, build, models_of, report, sites, specs
+from .torch_models import BuildError, accelerate, models_of, report, sites, specs
 from .fast import Left, Site
 
 

@@ -9,7 +9,7 @@ from typing import Any, Optional
 import torch
 
 from . import mace, nequip, products, sevenn
-from .fast import Fast, Left, Site, Sites, is_fast, names_of, replace, undo
+from .fast import Left, Site, Sites, is_fast, names_of, replace, undo
 from .kernels import BuildError, Kernels, where
 from .table import Table, difference, timed
 
