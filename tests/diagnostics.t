@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/diagnostics.md explains every kind of message that the sources have, and no other: the wrong spec of each
+"""The pages of docs/diagnostics.md explain every kind of message that the sources have, and no other: the wrong spec of each
 gives a message of that kind and of no other, the right one none at all. tests/bad has every kind too."""
 import glob
 import re
@@ -43,8 +43,11 @@ equal([name for constant, name, _ in table if constant.lower().replace('_', '-')
       'constants are called like their kinds')
 sources = ''.join(read(path) for path in glob.glob('cgtpgen/**/*.c', recursive=True) if not path.endswith('diag_id.c'))
 equal([name for constant, name, _ in table if f'DIAG_{constant}' not in sources], [], 'every kind is reported somewhere')
-sections = re.split(r'^## ([a-z-]+)$', read('docs/diagnostics.md'), flags=re.M)
-equal(sections[1::2], names, 'docs/diagnostics.md has the kinds, in the order of the table')
+pages = re.findall(r'^\| \[.*?\]\((diagnostics_\w+\.md)\) \| (.*) \|$', read('docs/diagnostics.md'), re.M)
+equal([f'[{name}]({page}#{name})' for page, _ in pages for name in re.findall(r'^## (.*)$', read(f'docs/{page}'), re.M)],
+      ', '.join(kinds for _, kinds in pages).split(', '), 'docs/diagnostics.md names the kinds of the other pages')
+sections = re.split(r'^## ([a-z-]+)$', read('docs/diagnostics.md') + ''.join(read(f'docs/{page}') for page, _ in pages), flags=re.M)
+equal(sections[1::2], names, 'pages of messages have the kinds, in the order of the table')
 shown = [text for mark, text, _ in blocks(sections[0]) if mark == 'text']
 for text in shown:
     place, line, _ = text.splitlines()

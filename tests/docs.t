@@ -2,7 +2,7 @@
 """README.md and docs/*.md are true: every block of every page is run, read or compiled, and what is shown as its
 result is compared with the real one.
 
-The blocks of a page are taken in their order, in a folder of the page's own which looks like a checkout (specs,
+The blocks of a page are taken in their order, in a folder of the page's own (or of the page that it continues) which looks like a checkout (specs,
 runtime, generated, build/cgtpgen), with an installed cgtpgen in PATH. The words after a fence say what a block is:
 
     yaml             a spec, completed by examples.py where keys are left out; it generates without a message
@@ -45,6 +45,10 @@ PYTHON = os.environ.get('PYTHON') or sys.executable
 UPDATE = os.environ.get('UPDATE')
 COMPILE = {'c': ['gcc', '-Werror', '-fsyntax-only'], 'cpp': ['g++', '-Werror', '-std=c++17', '-fsyntax-only'],
            'cuda': ['nvcc', '-std=c++17', '-c', '-o', '/dev/null', '-x', 'c++']}  # what runs on the host
+# The spec, the C interface and measurements are looked up, not read; one page each.
+LONG = ('docs/spec.md', 'docs/c_interface.md', 'docs/benchmarks.md')
+# Pages that go on in the folder of another, which is run before.
+CONTINUED = {'docs/tutorial_gpu.md': 'docs/tutorial.md', 'docs/pytorch_programs.md': 'docs/pytorch.md'}
 CHECKOUT = ('specs', 'runtime', 'generated')
 # Blocks that are not run here, by page and beginning: why.
 UNRUN = {
@@ -62,13 +66,16 @@ UNRUN = {
     ('docs/design.md', 'constexpr real'): 'an excerpt with parts left out',
     ('docs/design.md', 'place x_ '): 'an excerpt of tests/pipeline/tiled_backward.expected, with parts left out',
     ('docs/diagnostics.md', ''): 'tests/diagnostics.t reads all specs of this page',
+    ('docs/diagnostics_irreps.md', ''): 'tests/diagnostics.t reads all specs of this page',
+    ('docs/diagnostics_text.md', ''): 'tests/diagnostics.t reads all specs of this page',
+    ('docs/diagnostics_use.md', ''): 'tests/diagnostics.t reads all specs of this page',
     ('docs/distributed.md', 'make -C examples/ranks'): 'tests/ranks.t builds and runs it where MPI is',
     ('docs/models.md', 'module '): 'tests/models.t looks at such a table',
     ('docs/models.md', 'python3 -m cgtpgen.models'): 'tests/models.t runs these where sevenn is',
     ('docs/precision.md', '|error| <= '): 'a formula',
     ('docs/NOTICES.md', ''): 'licences',
     ('docs/releases.md', 'make sdist'): 'tests/package.t makes packages',
-    ('docs/pytorch.md', 'torchrun'): 'tests/torch.t runs it with one process and two',
+    ('docs/pytorch_programs.md', 'torchrun'): 'tests/torch.t runs it with one process and two',
     ('docs/simulation.md', 'cd examples/lammps'): 'tests/simulation.t builds and runs it where LAMMPS is',
     ('docs/spec.md', 'Q(x, y, w, g) = '): 'a formula',
     ('docs/spec.md', '# yaml-language-server'): 'a comment for editors',
@@ -182,11 +189,12 @@ class Block:
 
 class Page:
     def __init__(self, path):
-        self.path, self.text, self.folder = path, read(path), f'{ROOT}/{path}.folder'
-        os.makedirs(f'{self.folder}/build')
-        for name in CHECKOUT:
-            os.symlink(os.path.abspath(name), f'{self.folder}/{name}')
-        os.symlink(f'{ROOT}/usr/bin/cgtpgen', f'{self.folder}/build/cgtpgen')
+        self.path, self.text, self.folder = path, read(path), f'{ROOT}/{CONTINUED.get(path, path)}.folder'
+        if path not in CONTINUED:
+            os.makedirs(f'{self.folder}/build')
+            for name in CHECKOUT:
+                os.symlink(os.path.abspath(name), f'{self.folder}/{name}')
+            os.symlink(f'{ROOT}/usr/bin/cgtpgen', f'{self.folder}/build/cgtpgen')
         self.blocks = [Block(self, *block) for block in blocks(self.text)]
         for number, block in enumerate(self.blocks):
             block.before = self.blocks[number - 1] if number else None
@@ -258,6 +266,8 @@ with tempfile.TemporaryDirectory() as ROOT:
             page.update()
     taken = {block.unrun for page in pages for block in page.blocks}
     equal([key for key in UNRUN if key not in taken], [], 'what is not run is there')
+    lengths = {path: read(path).count('\n') for path in PAGES if path not in LONG}
+    equal({path: n for path, n in lengths.items() if n > 300}, {}, 'no page but those has more than 300 lines')
 
 def check_walk():
     """What design.md shows of mace_large's backward, with parts left out, is in the file that it names."""

@@ -1,8 +1,8 @@
 /* diag_id.h - the kinds of messages, each with the name that is printed after it and explained in
  * docs/diagnostics.md.
  *
- * A new kind is a constant here, a row of diag_table, a section of docs/diagnostics.md with a wrong and a
- * right spec, and a spec of tests/bad.
+ * A new kind is a constant here, a row of diag_table, a section of a page of docs/diagnostics.md with a wrong
+ * and a right spec, and a spec of tests/bad.
  */
 #ifndef CGTPGEN_DIAG_ID_H
 #define CGTPGEN_DIAG_ID_H
