@@ -112,6 +112,9 @@ $(BUILD)/flags: FORCE
 	@if ! echo $(call quoted,$(COMPILE) $(LDFLAGS)) | cmp -s - $@; then \
 	    echo | $(CC) $(CPPFLAGS) $(CFLAGS) -E - > /dev/null || \
 	    { echo 'The compiler does not work: look at CC, CPPFLAGS and CFLAGS.' >&2; exit 1; }; \
+	    printf '#ifdef __cplusplus\n#error C++\n#endif\n' > $(@D)/language.c && \
+	    if ! $(CC) $(CPPFLAGS) $(CFLAGS) -E $(@D)/language.c > /dev/null 2>&1; then \
+	    echo '$(CC) compiles C++, and cgtpgen is C11: set CC to a compiler of C, as gcc or clang.' >&2; exit 1; fi; \
 	    echo '#include <yaml.h>' | $(CC) $(CPPFLAGS) $(CFLAGS) -E - > /dev/null 2>&1 || \
 	    { echo "There is no <yaml.h>: install libyaml's development files (on Debian, libyaml-dev)." >&2; exit 1; }; \
 	    echo $(call quoted,$(COMPILE) $(LDFLAGS)) > $@; \

@@ -71,6 +71,8 @@ def test_flags(root):
     os.mkdir(empty)
     wrong = {'no compiler': (['CC=no-such-gcc'], 'no-such-gcc'), 'a misspelt option': (['CFLAGS=-O2 -fno-such'], '-fno-such'),
              'no libyaml': (['CC=gcc -nostdinc'], '<yaml.h>')}
+    if shutil.which('g++'):
+        wrong['a compiler of C++'] = (['CC=g++'], 'g++ compiles C++, and cgtpgen is C11')
     for name, (variables, told) in wrong.items():
         result = run('make', f'BUILD={root}/build', *variables, f'{root}/build/flags', MAKEFLAGS='', MFLAGS='')
         ok(result.returncode == 2 and told in result.stdout and

@@ -388,6 +388,7 @@ def test_warnings(folder):
 def test_input_output(folder):
     a, bad, out = spec(folder), spec(folder, 'bad', BAD), f'{folder}/out'
     fails(4, 'none.yaml: No such file or directory', f'{folder}/none.yaml')
+    fails(4, 'cgtpgen: help: No such file or directory; a spec is a file, and --help lists the options\n', 'help')
     fails(4, 'Is a directory', folder)
     result = run(bad, f'{folder}/none.yaml')
     ok(result.status == 1 and 'none.yaml' in result.err, 'the first that happens: 1', result)

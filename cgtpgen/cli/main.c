@@ -79,6 +79,16 @@ static enum exit_status io_error(struct arena *a, const char *path)
     return EXIT_IO;
 }
 
+/* What is no path was hardly meant as a file: `cgtpgen help`. */
+static enum exit_status no_spec(struct arena *a, const char *word)
+{
+    struct text t = {.arena = a};
+    text_printf(&t, "cgtpgen: %s: %s; a spec is a file, and --help lists the options\n", word,
+                strerror(ENOENT));
+    put_error(&t);
+    return EXIT_IO;
+}
+
 static enum exit_status write_error(struct arena *a, const char *path)
 {
     const int reason = errno;
@@ -147,6 +157,8 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
     struct text dump = {.arena = a};
     size_t size;
     const char *source = file_read(a, product->file, SPEC_LIMIT, &size);
+    if (!source && errno == ENOENT && !strpbrk(product->file, "./"))
+        return no_spec(a, product->shown);
     if (!source)
         return io_error(a, product->shown);
 

@@ -71,7 +71,7 @@ static void *allocate(size_t bytes)
 {
     void *p = malloc(bytes + 1);
     if (!p)
-        fail("out of memory");
+        fail("out of memory: fewer edges need less, as by make demo EDGES=20000");
     return p;
 }
 
