@@ -213,6 +213,8 @@ def test_backends(folder):
         report = json.loads(run('--print=json', *option, a).out)
         planned = {one['evaluation'] for kernel in report['kernels'] for one in kernel['schedules']}
         equal((report['arch'], planned), (arch, {evaluation}), f"--print=json {' '.join(option)}: planned for {arch}")
+        ok(bool(report['machine']) == (arch != 'c') and (arch == 'c' or min(map(float, list(report['machine'].values())[1:])) > 1e11),
+           f"--print=json {' '.join(option)}: a machine and its rates", report['machine'])
     plan, plan_c = (run('--print=plan', *option, a).out for option in ([], ['--backend=c']))
     both = plan.split('schedules for')[0]
     ok(plan_c.startswith(f'{both}schedules for c\n') and plan.startswith(f'{both}schedules for sm_90\n'),

@@ -20,7 +20,10 @@ COUNT := 100
 FIRST := 0
 PIECE := 20
 SIMT := 2
-.PHONY: random-test
+.PHONY: random-test ptxas-table
+# Registers, spills and predicted times of the benchmark's kernels for every architecture: tests/ptxas_table.py says how.
+ptxas-table: $(BUILD)/cgtpgen
+	$(Q)CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' $(call quoted,$(PYTHON)) tests/ptxas_table.py
 random-test: $(BUILD)/cgtpgen $(TEST_NEEDS)
 	$(Q)CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' CC=$(call quoted,$(CC)) PYTHON=$(call quoted,$(PYTHON)) \
 	    COUNT=$(COUNT) FIRST=$(FIRST) PIECE=$(PIECE) SIMT=$(SIMT) tests/random_many.sh

@@ -24,6 +24,12 @@ ENDS = ('EXIT', 'RET', 'KILL', 'BPT')
 HALF, LEAST = 0.5, 0.05
 
 
+def short_name(mangled):
+    """Of a kernel, without namespaces, of which some have names of one compilation alone."""
+    plain = subprocess.run(['c++filt', mangled], stdout=subprocess.PIPE, text=True).stdout.strip()
+    return re.sub(r'.*?(\w+(<[^(]*?>)?)\((?!anonymous).*', r'\1', plain, flags=re.S)
+
+
 def disassembler():
     """nvdisasm's path: from the environment, among programs, CUDA's own, or PyPI's nvidia-cuda-nvdisasm; None: nowhere."""
     folders = ['/usr/local/cuda/bin', *(found for path in sys.path for found in glob.glob(f'{path}/nvidia/*/bin'))]

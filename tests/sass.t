@@ -161,7 +161,7 @@ def compile_kernel(job):
         return f'has {WRONG.search(text).group()}'
     found, rows = sass.functions(text), {}
     for mangled, report in re.findall(r"Compiling entry function '(\w+)'(.*?Used .*?)$", said.stdout, re.M | re.S):
-        name = re.sub(r'.*?(\w+(<[^(]*?>)?)\((?!anonymous).*', r'\1', demangled(mangled), flags=re.S)
+        name = sass.short_name(mangled)
         if name.startswith('cgtp_'):
             continue
         spilled = sum(map(int, re.findall(r'(\d+) bytes spill', report)))
@@ -169,10 +169,6 @@ def compile_kernel(job):
         rows[name] = dict(zip(HEAD, (product, kernel, name, re.search(r'Used (\d+) reg', report).group(1), str(spilled),
                                      ' '.join(f'{n}:{arithmetic}' for n, arithmetic in hot))))
     return rows
-
-
-def demangled(name):
-    return run('c++filt', name).stdout.strip()
 
 
 def check_kernel(job, rows, table):

@@ -194,6 +194,17 @@ static void json_kernel(struct text *out, const struct schedules *all, const str
                 k->bytes_row[INDEX_SENDER], k->bytes_row[INDEX_RECEIVER], k->bytes_row[INDEX_SHARED]);
 }
 
+/* The architecture, and a machine of it: what it can do a second at most. */
+static void json_device(struct text *out, const struct device *d, enum precision compute)
+{
+    text_printf(out, "  \"arch\": \"%s\",\n  \"machine\": ", d->name);
+    if (d->machine.name)
+        text_printf(out, "{\"name\": \"%s\", \"fma_per_second\": %.4g, \"bytes_per_second\": %.4g},\n",
+                    d->machine.name, device_fma_rate(d, compute), d->machine.bytes);
+    else
+        text_printf(out, "null,\n");
+}
+
 static void print_json(struct text *out, const struct schedules *all)
 {
     const struct plan *plan = all->plan;
@@ -219,7 +230,7 @@ static void print_json(struct text *out, const struct schedules *all)
         text_printf(out, "%s\"%s\": \"%s\"", s ? ", " : "", slot_name[s],
                     row_stride_name[spec_is_strided(spec, (enum slot)s)]);
     text_printf(out, "},\n  \"precision\": \"%s\",\n", spec_precision(a, spec));
-    text_printf(out, "  \"arch\": \"%s\",\n", all->target.device->name);
+    json_device(out, all->target.device, spec->compute);
     text_printf(out, "  \"paths\": [\n");
     for (int i = 0; i < problem->paths; i++) {
         json_path(out, &problem->path[i]);

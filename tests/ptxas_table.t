@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""make ptxas-table reads what ptxas says of each function, predicts times by the rates that --print=json has, and writes a
+row for each kernel and architecture."""
+import csv
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, 'tests')
+import ptxas_table  # noqa: E402
+from tap import done, equal, ok, skip  # noqa: E402
+
+SAID = """ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function '_Z6gatherv' for 'sm_80'
+ptxas info    : Function properties for _Z6gatherv
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 40 registers, used 0 barriers
+ptxas info    : Compiling entry function '_ZN4code5tiledILi2EEEvi' for 'sm_80'
+ptxas info    : Function properties for _ZN4code5tiledILi2EEEvi
+    24 bytes stack frame, 16 bytes spill stores, 20 bytes spill loads
+ptxas info    : Used 255 registers, used 1 barriers
+"""
+equal(ptxas_table.functions(SAID), [('gather', 40, 0), ('tiled<2>', 255, 36)], 'functions, registers, spills')
+equal(ptxas_table.functions('error: no such file'), [], 'nothing where nothing is compiled')
+product = {'machine': {'bytes_per_second': 2e12, 'fma_per_second': 1e13}}
+kernel = {'bytes_per_item': 4000, 'operations_per_item': {'fma': 100, 'mul': 10, 'add': 0}}
+equal(ptxas_table.predicted(product, kernel), 2.0, 'a kernel that memory limits')
+kernel['operations_per_item']['fma'] = 49990
+equal(ptxas_table.predicted(product, kernel), 5.0, 'a kernel that arithmetic limits')
+if shutil.which(ptxas_table.NVCC):
+    with tempfile.TemporaryDirectory() as folder:
+        out = f'{folder}/table.tsv'
+        run = subprocess.run([sys.executable, 'tests/ptxas_table.py'], capture_output=True, text=True,
+                             env=dict(os.environ, OUT=out, PRODUCTS='^diffdock_l1_f32_batch$', KERNELS='forward',
+                                      ARCHES='sm_80 sm_90'))
+        ok(run.returncode == 0 and run.stdout.startswith(f'{out}: 2 kernels, 0 spill'), 'two kernels', run.stdout, run.stderr)
+        with open(out, newline='') as file:
+            ok('predicted, not measured' in file.readline(), 'the table says what its times are')
+            rows = list(csv.DictReader(file, delimiter='\t'))
+        equal([(row['arch'], row['kernel'], row['machine'], row['spilled']) for row in rows],
+              [('sm_80', 'forward', 'A100 SXM', '0'), ('sm_90', 'forward', 'H200 SXM', '0')], 'a row each')
+        ok(all(24 < int(row['registers']) <= 255 and 0 < float(row['predicted_ns_per_item']) < 100 for row in rows), 'with numbers', rows)
+else:
+    skip('make ptxas-table', 'no nvcc')
+done()
