@@ -6,7 +6,7 @@
 enum {
     FORM_REGISTERS = 24, /* forms of each operand A beyond the first; of all where several paths use them */
     FORM_REGISTERS_DOUBLE = 8, /* the same in float64, where they are made again rather than held */
-    Y_REGISTERS_DOUBLE = 96,   /* of rows of y; where these take more, only what the paths need is held */
+    Y_REGISTERS = 96,          /* of rows of y; where these take more, only what the paths need is held */
     OWN_REGISTERS = 44,        /* addresses, counters, temporaries; fitted to what ptxas reports */
     SIDE_BY_SIDE = 40          /* instructions that it takes to have several edges at once */
 };
@@ -213,7 +213,7 @@ void conv_measure(const struct convolution *g, struct conv_seen *seen, struct pa
     int zs = (g->wide ? 3 : g->carries ? 2 : 1) * zs_out + (g->keeps_z ? 0 : zs_in);
     int z_held = z * zs + (g->keeps_z ? longest * zs_in : 0);
     const bool of_two = together && ys_in > 1; /* where there is one, larger sets leave fewer warps: slower */
-    bool y_some = of_two || (words > 1 && words * y * (ys_in + ys_out) > Y_REGISTERS_DOUBLE);
+    bool y_some = of_two || words * y * (ys_in + ys_out) > Y_REGISTERS;
     int y_held = y_some ? y_used : y;
     s->g_length = z * zs_out;
     s->longest = g->device->lanes * longest * size;
