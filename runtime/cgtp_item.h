@@ -339,4 +339,6 @@ CGTP_DEVICE void cgtp_sum_rows(real *to, const real *parts, int64_t rows, int di
 
 } // namespace
 
+#include "cgtp_table.h"
+
 #endif

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cgtp_table.h - paths by table: products with a path's matrix M, whose entries are numbers in tables. Loops over
- * tables are unrolled, so that what a device executes has no tables in it. Included by cgtp_convolution.h.
+/* cgtp_table.h - paths by tables: a warp does an item's paths one after the other, by numbers that are read while the
+ * kernel runs, so that there is the same code for all of them. Included by cgtp_item.h.
  *
- * A generated kernel describes a matrix of M::rows and M::columns by a struct M. Entry e of M::entries is in row M::row(e)
- * and column M::column(e), and is plus (M::entry(e) > 0) or minus the linear form of number |M::entry(e)| - 1 of
- * the M::depth components of y. M::forms there are, of M::terms terms together: term t belongs to form M::form(t), and
- * is M::coefficient(t) y[M::index(t)]. M::bare(f): the component that form f is alone; -1: it is none.
+ * Of a path's tensor the terms c y[j] are listed that entries of its matrix M are sums of, by j: of number start[j] to
+ * start[j + 1], in cell i * columns + k of M. M is made of an item's y in `scratch`, and meets rows from there.
  */
 #ifndef CGTP_TABLE_H
 #define CGTP_TABLE_H
@@ -13,93 +11,87 @@
 namespace
 {
 
-/* Nothing, to which something is added: the zero that the compiler knows to change no number. */
-template <int n> CGTP_DEVICE void cgtp_table_clear(real *v)
-{
-    CGTP_UNROLL
-    for (int i = 0; i < n; i++)
-        v[i] = (real)-0.0;
-}
+/* A path: M has rows for B and columns for G, made of A; where its parts of rows begin, and how far apart channels and
+ * components are in them. */
+struct cgtp_table_path {
+    int channels, rows, columns, depth, start;
+    int a, b, w, g;
+    int a_component, b_channel, b_component, w_channel, g_channel, g_component;
+};
 
-/* The forms of y. */
-template <typename M> CGTP_DEVICE void cgtp_table_forms(real *form, const real *y)
-{
-    cgtp_table_clear<M::forms>(form);
-    CGTP_UNROLL
-    for (int t = 0; t < M::terms; t++)
-        form[M::form(t)] += M::coefficient(t) * y[M::index(t)];
-}
+/* The terms of all paths. */
+struct cgtp_terms {
+    const int *start;
+    const unsigned short *cell;
+    const real *value;
+};
 
-/* The number of an entry's form; its sign. */
-CGTP_DEVICE int cgtp_table_number(int entry)
-{
-    return (entry < 0 ? -entry : entry) - 1;
-}
-CGTP_DEVICE real cgtp_table_sign(int entry)
-{
-    return entry < 0 ? (real)-1 : (real)1;
-}
-
-/* z[k] += sum over i of M[i,k] b[i] */
-template <typename M> CGTP_DEVICE void cgtp_table_add(real *z, const real *form, const real *b)
-{
-    CGTP_UNROLL
-    for (int e = 0; e < M::entries; e++)
-        z[M::column(e)] += cgtp_table_sign(M::entry(e)) * form[cgtp_table_number(M::entry(e))] * b[M::row(e)];
-}
-
-/* l[i] += sum over k of M[i,k] g[k] */
-template <typename M> CGTP_DEVICE void cgtp_table_add_left(real *l, const real *form, const real *g)
-{
-    CGTP_UNROLL
-    for (int e = 0; e < M::entries; e++)
-        l[M::row(e)] += cgtp_table_sign(M::entry(e)) * form[cgtp_table_number(M::entry(e))] * g[M::column(e)];
-}
-
-/* y[j] += the derivative by y[j] of sum over i and k of b[i] M[i,k] g[k]: that of a form which is a component goes to
- * that, others to sums of their own. */
-template <typename M> CGTP_DEVICE void cgtp_table_add_forms(real *y, const real *b, const real *g)
-{
-    real sum[M::depth + M::forms];
-    cgtp_table_clear<M::depth + M::forms>(sum);
-    CGTP_UNROLL
-    for (int j = 0; j < M::depth; j++)
-        sum[j] = y[j];
-    CGTP_UNROLL
-    for (int e = 0; e < M::entries; e++) {
-        const int number = cgtp_table_number(M::entry(e));
-        const int to = M::bare(number) < 0 ? M::depth + number : M::bare(number);
-        sum[to] += cgtp_table_sign(M::entry(e)) * b[M::row(e)] * g[M::column(e)];
+/* Lanes share channels; where there are fewer channels than lanes, `parts` lanes share one. */
+struct cgtp_table_lanes {
+    int width, part, parts;
+    CGTP_MEMBER cgtp_table_lanes(int channels)
+        : width(cgtp_lanes_for(channels)), part(cgtp_lane() / width), parts(CGTP_LANES / width)
+    {
     }
-    CGTP_UNROLL
-    for (int t = 0; t < M::terms; t++)
-        if (M::bare(M::form(t)) < 0)
-            sum[M::index(t)] += M::coefficient(t) * sum[M::depth + M::form(t)];
-    CGTP_UNROLL
-    for (int j = 0; j < M::depth; j++)
-        y[j] = sum[j];
+    CGTP_MEMBER int channel(void) const
+    {
+        return cgtp_lane() % width;
+    }
+    /* Of the lanes that share a channel. */
+    CGTP_MEMBER real sum(real value) const
+    {
+        for (int mask = width; mask < CGTP_LANES; mask *= 2)
+            value += cgtp_shuffle_xor(value, mask);
+        return value;
+    }
+};
+
+CGTP_DEVICE void cgtp_table_clear(real *m, int cells)
+{
+    for (int i = cgtp_lane(); i < cells; i += CGTP_LANES)
+        m[i] = 0;
+    cgtp_sync_warp();
 }
 
-/* to[i] += s v[i]; without s; the sum of v[i] w[i]. */
-template <int n> CGTP_DEVICE void cgtp_table_add_scaled(real *to, real s, const real *v)
+/* M of a channel of A. Terms of one j are in different cells. */
+CGTP_DEVICE void cgtp_table_matrix(real *m, const cgtp_table_path &p, cgtp_terms terms, const real *a)
 {
-    CGTP_UNROLL
-    for (int i = 0; i < n; i++)
-        to[i] += s * v[i];
+    cgtp_table_clear(m, p.rows * p.columns);
+    for (int j = 0; j < p.depth; j++) {
+        const real factor = a[j * p.a_component];
+        for (int t = terms.start[p.start + j] + cgtp_lane(); t < terms.start[p.start + j + 1]; t += CGTP_LANES)
+            m[terms.cell[t]] += terms.value[t] * factor;
+        cgtp_sync_warp();
+    }
 }
-template <int n> CGTP_DEVICE void cgtp_table_add_vector(real *to, const real *v)
+
+/* m[i,k] += sum over some channels of b[i] g[k]; of b rows of as many numbers as there are lanes, and one. */
+CGTP_DEVICE void cgtp_table_outer(real *m, const cgtp_table_path &p, const real *b, const real *g, int channels)
 {
-    CGTP_UNROLL
-    for (int i = 0; i < n; i++)
-        to[i] += v[i];
+    for (int cell = cgtp_lane(); cell < p.rows * p.columns; cell += CGTP_LANES) {
+        const int i = cell / p.columns, k = cell - i * p.columns;
+        real sum = m[cell];
+        for (int u = 0; u < channels; u++)
+            sum += b[i * (CGTP_LANES + 1) + u] * g[u * p.g_channel + k * p.g_component];
+        m[cell] = sum;
+    }
+    cgtp_sync_warp();
 }
-template <int n> CGTP_DEVICE real cgtp_table_dot(const real *v, const real *w)
+
+/* a[j] += the derivative by a[j] of the sum of m times M. */
+template <typename Row>
+CGTP_DEVICE void cgtp_table_back(Row a, const cgtp_table_path &p, cgtp_terms terms, const real *m)
 {
-    real sum = (real)-0.0;
-    CGTP_UNROLL
-    for (int i = 0; i < n; i++)
-        sum += v[i] * w[i];
-    return sum;
+    for (int j = 0; j < p.depth; j++) {
+        real sum = 0;
+        for (int t = terms.start[p.start + j] + cgtp_lane(); t < terms.start[p.start + j + 1]; t += CGTP_LANES)
+            sum += terms.value[t] * m[terms.cell[t]];
+        for (int mask = 1; mask < CGTP_LANES; mask *= 2)
+            sum += cgtp_shuffle_xor(sum, mask);
+        if (cgtp_lane() == 0)
+            a[j * p.a_component] += sum;
+    }
+    cgtp_sync_warp();
 }
 
 } // namespace

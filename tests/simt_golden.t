@@ -45,7 +45,7 @@ if [ "$TEST_ALL" ]; then
     check_kernels golden_any "sed $any" tests/golden/g_mace_large_c32_graph.yaml problems=tests/golden golden
     check_kernels convolutions_compensated "sed -e '/^accumulate:/d' -e 's/^instructions:/accumulate: compensated\n&/'" \
         "$(echo tests/simt/specs/conv_*.yaml)" sizes paths calls
-    check_kernels joined "sed -e 's/share: 2, table: 2/share: 3/'" tests/simt/specs/conv_alike.yaml sizes paths
+    check_kernels joined "sed -e 's/share: 2/share: 3/'" tests/simt/specs/conv_alike.yaml sizes paths
     check_kernels alike_double_atomic "sed $double $atomic" tests/simt/specs/conv_alike.yaml sizes paths
     check_kernels batches cat "$batches" sizes paths calls
     check_kernels staged cat "$staged $parts" sizes paths calls
@@ -126,17 +126,16 @@ else
     check_kernels sample_any_wide "sed $any $wide $three" tests/simt/specs/conv_64.yaml sizes
     check_kernels sample_compensated "sed $three -e 's/^instructions:/accumulate: compensated\n&/'" \
         "tests/simt/specs/conv_sums.yaml $mixed" sizes paths calls
-    # the loops of both parities' paths shared, matrices by table; paths joined; degrees up to 11
+    # the loops of both parities' paths shared; paths joined
     check_kernels sample_alike "sed -e 's/^kernels: .*/kernels: [backward, double_backward]/'" \
         tests/simt/specs/conv_alike.yaml sizes
     check_kernels sample_alike_compensated \
         "sed -e 's/^kernels: .*/kernels: [forward]/' -e 's/^instructions:/accumulate: compensated\n&/'" \
         tests/simt/specs/conv_alike.yaml sizes
-    check_kernels sample_joined "sed -e 's/share: 2, table: 2/share: 3/' -e 's/^kernels: .*/kernels: [forward]/'" \
+    check_kernels sample_joined "sed -e 's/share: 2/share: 3/' -e 's/^kernels: .*/kernels: [forward]/'" \
         tests/simt/specs/conv_alike.yaml sizes
     check_kernels sample_together "sed -e 's/^kernels: .*/kernels: [double_backward]/'" \
         tests/simt/specs/conv_together.yaml sizes paths
-    check_kernels sample_high cat tests/simt/specs/conv_high.yaml paths
     check_kernels sample_batches "sed $three" "$batches" sizes paths
     check_kernels sample_staged "sed $three" \
         "tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_shared.yaml" sizes paths calls

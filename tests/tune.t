@@ -143,8 +143,9 @@ for share in (1, 2):
     equal(len(tuned.found(r'\nCGTP_DEVICE void (forward_convolution_\d+)\(')), 4 // share, f'share: {share}: so many loops are emitted')
 for table in (1, 2):
     tuned = Generated(f'{{sm_90: {{table: {table}}}}}')
-    equal(tuned.planned('by_table'), [table == 2] * 2, f'table: {table} is planned')
-    equal(bool(tuned.found(r'CGTP_TABLE int (matrix_1_1_\w+)_entry')), table == 2, f'table: {table} is emitted')
+    equal([(p['evaluation'], p.get('by_table', False)) for p in tuned.schedules],
+          [('staged', True) if table == 2 else ('convolution', False)] * 2, f'table: {table} is planned')
+    equal(bool(tuned.found(r'CGTP_DEVICE void (by_table)\(')), table == 2, f'table: {table} is emitted')
     equal(bool(tuned.found(r'CGTP_DEVICE void (uvu_1_2_1)\(')), table == 1, f'table: {table}: or its arithmetic')
 
 tuned = Generated('{sm_90: {evaluation: staged}}', index='{}', spec=CONNECTED)

@@ -3,6 +3,7 @@
 
 #include "schedule/code_print.h"
 #include "schedule/path.h"
+#include "schedule/path_table.h"
 #include "util/out.h"
 
 #include <string.h>
@@ -28,6 +29,11 @@ static const char *qualifier(const struct writer *c)
 static bool takes(const struct source *w, const struct item_code *code, int path)
 {
     return w->demand->variant_of[path] >= 0 && (!code->takes || code->takes[path]);
+}
+
+static bool by_table(const struct item_code *code, int path)
+{
+    return code->tables && code->tables[path];
 }
 
 /* The type of the row of a kernel output. */
@@ -396,7 +402,7 @@ static void emit_item(struct writer *c)
             text_printf(&list, "const real *%s, ", w->form->input[i].symbol);
     for (int i = 0; i < d->outputs; i++)
         text_printf(&list, "%s%s%s", i ? ", " : "", row_type(w, d->output[i]), demand_output(d, i)->symbol);
-    if (item_scratch(d, c->code->takes))
+    if (item_scratch(d, c->code->takes, c->code->tables))
         text_printf(&list, ", real *scratch");
     const bool several = c->code->warps > 1;
     line(&o, "/* What one item adds to its rows, pass over %s%s. */", w->schedule->name,
@@ -406,12 +412,14 @@ static void emit_item(struct writer *c)
     text_printf(out, "{\n");
     for (int g = 0; g < w->plan->groups; g++)
         for (int i = 0; i < w->plan->group[g].paths; i++)
-            if (takes(w, c->code, w->plan->group[g].path[i]))
+            if (takes(w, c->code, w->plan->group[g].path[i]) && !by_table(c->code, w->plan->group[g].path[i]))
                 emit_path(c, w->plan->group[g].path[i]);
+    if (c->code->tables)
+        path_tables(w, out, c->code->tables, c->code->warps);
     text_printf(out, "}\n\n");
 }
 
-int64_t item_scratch(const struct demand *d, const bool *takes)
+int64_t item_scratch(const struct demand *d, const bool *takes, const bool *tables)
 {
     int64_t most = 0;
     for (int i = 0; i < d->plan->problem->paths; i++) {
@@ -419,7 +427,8 @@ int64_t item_scratch(const struct demand *d, const bool *takes)
             continue;
         const struct variant *v = &d->variant[d->variant_of[i]];
         const struct path_plan *e = &d->plan->path[i];
-        int64_t need = (v->ts + v->ps) * vector_length(e);
+        const bool table = tables && tables[i];
+        int64_t need = table ? path_table_scratch(d, i) : (v->ts + v->ps) * vector_length(e);
         most = most > need ? most : need;
     }
     return most;

@@ -10,12 +10,13 @@ struct item_code {
     const bool *takes; /* [paths]: those of the demand whose work it is; NULL: all */
     bool
         inlined; /* functions stand in the place of their calls, and so know where operands are; not called */
-    int warps;   /* that divide the work, channels of A one after the other or whole paths, each with rows of
-                    results of   its own but weights */
+    const bool *tables; /* [paths]: those that are computed by tables (path_table.h); NULL: none */
+    int warps; /* that divide the work, channels of A one after the other or whole paths, each with rows of
+                  results of   its own but weights */
 };
 
-/* Elements that a warp needs for the vectors of contracted paths; takes: see above. */
-int64_t item_scratch(const struct demand *, const bool *takes);
+/* Elements that a warp needs for the vectors of contracted paths, and by tables; takes, tables: see above. */
+int64_t item_scratch(const struct demand *, const bool *takes, const bool *tables);
 
 /* Writes the functions, and of them item_SCHEDULE(rows of inputs that are read, rows of outputs[, scratch, if
  * they need any][, warp]), which adds the item's part to rows of outputs. Gradients of an item's weights are

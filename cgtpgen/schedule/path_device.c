@@ -3,7 +3,6 @@
 
 #include "schedule/code_print.h"
 #include "schedule/path.h"
-#include "schedule/path_table.h"
 
 #include <string.h>
 
@@ -132,8 +131,6 @@ static const char *function_of(const struct device_path *c)
     bool is_new;
     if (c->code->matrices)
         return outer_function_of(c, &is_new);
-    if (c->by_table)
-        return path_table_function(c->w, c->o, c->code, c->matrix, c->channels);
     return product_function_for(c->w->functions, c->code->recipe, &c->w->plan->path[c->path->number],
                                 c->matrix, c->channels, (const bool[ROLE_COUNT]){false})
         ->name;
@@ -144,7 +141,7 @@ void device_path_function(const struct device_path *c)
     int known = c->w->functions->n;
     bool is_new = false;
     const char *name = c->code->matrices ? outer_function_of(c, &is_new) : function_of(c);
-    if (is_new || c->w->functions->n > known) /* by table it is there */
+    if (is_new || c->w->functions->n > known)
         emit_function(c, name);
 }
 
@@ -183,10 +180,6 @@ const char *device_path_words(const struct device_path *c)
                                                        : constant_name(w->constants, m->column[k]);
         text_printf(&words, next - k > 1 ? "%s%s x%d%s" : "%s%s%.0d%s", k ? " " : " * {", name,
                     next - k > 1 ? next - k : 0, next < m->columns ? "," : "}");
-    }
-    if (c->by_table) {
-        text_puts(&words, "; ");
-        code_print_counts(&words, c->code);
     }
     if (c->likewise)
         text_printf(&words, "; likewise %s", c->likewise);

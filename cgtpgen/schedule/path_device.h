@@ -17,7 +17,6 @@ struct device_path {
     const struct code *code;
     const struct matrix *matrix; /* of the code; of its first path */
     int channels;                /* of a lane */
-    bool by_table;               /* its matrix is a table (path_table.h) */
     const char *likewise;        /* numbers of paths that the call also computes, elsewhere; NULL: of none */
     const char *rows; /* inputs of slot y are fields of this, in memory; NULL: they are in registers */
     /* What a call passes for an operand of the recipe: an input, or (inputs + o) an output; NULL, or a

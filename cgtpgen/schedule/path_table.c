@@ -3,250 +3,497 @@
 
 #include "schedule/code_print.h"
 #include "schedule/path.h"
+#include "util/out.h"
 
-bool matrix_has_table(const struct matrix *m)
+#include <string.h>
+
+enum {
+    LANES = 32,
+    LONG =
+        1
+        << 16 /* entries of matrices, times how often each is applied: 3 MB of code, three minutes of nvcc */
+};
+
+/* ---- what it takes ---- */
+
+static bool may_table(const struct demand *d, int path)
 {
-    return m->rows > 1 && m->columns > 1 && m->forms > 1;
+    const struct path_plan *e = &d->plan->path[path];
+    return d->variant_of[path] >= 0 && d->variant[d->variant_of[path]].product && !e->elementwise &&
+           !e->contracted && !e->pairs && path_channels_a(e) == 1;
 }
 
-/* ---- matrices ---- */
-
-/* A table of numbers under a name of the matrix's, and how the struct gives them. */
-static void emit_numbers(struct out *o, const char *matrix, const char *what, const char *type,
-                         struct text *list)
+bool *paths_by_table(struct arena *a, const struct demand *d)
 {
-    line(o, "CGTP_TABLE %s %s_%s[] = {%s};", type, matrix, what, text_string(list));
-    list->n = 0;
+    bool *by_table = NEW_ARRAY(a, bool, d->plan->problem->paths + 1), any = false;
+    for (int i = 0; i < d->plan->problem->paths; i++)
+        any |= by_table[i] = may_table(d, i);
+    return any ? by_table : NULL;
 }
 
-static void emit_member(struct out *o, const char *matrix, const char *what, const char *type)
+static const struct recipe *recipe_of(const struct demand *d, int path)
 {
-    line(o, "[[maybe_unused]] static CGTP_MEMBER %s %s(int i) { return %s_%s[i]; }", type, what, matrix,
-         what);
+    return d->variant[d->variant_of[path]].product;
 }
 
-static bool is_bare(const struct linear_form *f)
+/* Matrices that the recipe reads are made of its inputs of A. */
+static bool has_matrix(const struct recipe *r, int input)
 {
-    return f->terms == 1 && surd_is_one(f->coefficient[0]);
+    return r->input[input].role == ROLE_A && recipe_reads(r, input);
 }
 
-static void emit_matrix(struct source *w, struct out *o, const struct matrix *m, const char *name)
+static int matrices_of(const struct recipe *r)
 {
-    struct text list = {.arena = w->arena};
-    static const char *const what[] = {"row", "column", "entry"};
-    int cells = m->rows * m->columns, entries = 0;
-    for (int k = 0; k < 3; k++) {
-        for (int i = 0; i < cells; i++)
-            if (m->entry[i])
-                text_printf(&list, "%s%d", list.n ? ", " : "",
-                            k == 0   ? i / m->columns
-                            : k == 1 ? i % m->columns
-                                     : m->entry[i]);
-        emit_numbers(o, name, what[k], "int", &list);
-    }
-    for (int i = 0; i < cells; i++)
-        entries += m->entry[i] != 0;
-    for (int f = 0; f < m->forms; f++)
-        text_printf(&list, "%s%d", f ? ", " : "", is_bare(&m->form[f]) ? m->form[f].index[0] : -1);
-    emit_numbers(o, name, "bare", "int", &list);
-    for (int f = 0; f < m->forms; f++)
-        for (int t = 0; t < m->form[f].terms; t++)
-            text_printf(&list, "%s%d", f || t ? ", " : "", f);
-    emit_numbers(o, name, "form", "int", &list);
-    for (int f = 0; f < m->forms; f++)
-        for (int t = 0; t < m->form[f].terms; t++)
-            text_printf(&list, "%s%d", f || t ? ", " : "", m->form[f].index[t]);
-    emit_numbers(o, name, "index", "int", &list);
-    for (int f = 0; f < m->forms; f++)
-        for (int t = 0; t < m->form[f].terms; t++) {
-            struct surd c = m->form[f].coefficient[t];
-            const char *sign = c.sign < 0 ? "-" : "";
-            c = c.sign < 0 ? surd_negate(c) : c;
-            text_printf(&list, "%s%s%s", f || t ? ", " : "", sign,
-                        surd_is_one(c) ? "1" : constant_name(w->constants, c));
+    int n = 0;
+    for (int i = 0; i < r->inputs; i++)
+        n += has_matrix(r, i);
+    return n;
+}
+
+static int gradients_of_a(const struct recipe *r)
+{
+    int n = 0;
+    for (int o = 0; o < r->outputs; o++)
+        n += r->output[o].role == ROLE_A;
+    return n;
+}
+
+int64_t path_table_scratch(const struct demand *d, int path)
+{
+    const struct recipe *r = recipe_of(d, path);
+    const struct matrix *m = d->plan->path[path].matrix;
+    const bool sums = gradients_of_a(r) > 0;
+    return (int64_t)(matrices_of(r) + sums) * m->rows * m->columns + (sums ? m->rows * (LANES + 1) : 0);
+}
+
+static int rounds(int n, int at_a_time)
+{
+    return (n + at_a_time - 1) / at_a_time;
+}
+
+double path_table_work(const struct demand *d, int path)
+{
+    const double per_path = 60, per_j = 14, per_step = 5,
+                 per_sum = 16; /* shared memory is read twice a step */
+    const struct path_plan *e = &d->plan->path[path];
+    const struct recipe *r = recipe_of(d, path);
+    const struct matrix *m = e->matrix;
+    const int n = path_channels_b(e), cells = m->rows * m->columns;
+    int parts = 1;
+    while (parts * n * 2 <= LANES)
+        parts *= 2;
+    double work = per_path + matrices_of(r) * (per_j * m->depth + 3 * rounds(cells, LANES));
+    int rs = r->rs;
+    for (int o = 0; o < r->outputs; o++)
+        rs += r->output[o].role == ROLE_G && r->output[o].prescaled ? r->output[o].parts : 0;
+    work +=
+        rounds(n, LANES) * ((rs > 0) * rounds(m->columns, parts) * (per_sum + per_step * rs * m->rows) +
+                            (r->ls > 0) * rounds(m->rows, parts) * (per_sum + per_step * r->ls * m->columns));
+    return work + gradients_of_a(r) * ((per_j + 10) * m->depth + rounds(n, LANES) * 8.0 * m->rows +
+                                       per_step * rounds(cells, LANES) * n);
+}
+
+/* Has a path before it the same code? */
+static bool has_code(const struct demand *d, int path)
+{
+    bool has = false;
+    for (int i = 0; i < path && !has; i++)
+        has = may_table(d, i) && d->plan->path[i].matrix == d->plan->path[path].matrix &&
+              d->variant_of[i] == d->variant_of[path];
+    return has;
+}
+
+bool paths_want_tables(const struct target *target, const struct demand *d)
+{
+    const struct spec_knob *asked = knob_of(d->plan, target, d->kernel, KNOB_TABLE);
+    if (asked)
+        return asked->value > 1;
+    double entries = 0;
+    for (int i = 0; i < d->plan->problem->paths; i++)
+        if (may_table(d, i) && !has_code(d, i))
+            entries += (double)recipe_of(d, i)->applications * d->plan->path[i].matrix->entries;
+    return entries > LONG;
+}
+
+/* ---- tables ---- */
+
+/* A list of numbers, in lines that are not too long. */
+struct numbers {
+    struct text text;
+    size_t column;
+};
+
+static void put_number(struct numbers *to, const char *number)
+{
+    enum { WIDTH = 100 };
+    const size_t n = strlen(number) + 2;
+    const bool breaks = to->column + n > WIDTH;
+    text_printf(&to->text, "%s%s", !to->text.n ? "" : breaks ? ",\n    " : ", ", number);
+    to->column = breaks ? n : to->column + n;
+}
+
+struct tables {
+    struct source *w;
+    struct out *o;
+    const char *name; /* what the schedule's tables begin with */
+    int matrices;
+    const struct matrix **matrix;
+    int *start; /* [matrices]: where its numbers begin among those of terms */
+    int starts, terms;
+    struct numbers start_of_j, cell, value; /* of terms */
+};
+
+/* The terms of a matrix, by j. */
+static void put_terms(struct tables *t, const struct matrix *m)
+{
+    struct arena *a = t->w->arena;
+    for (int j = 0; j < m->depth; j++) {
+        put_number(&t->start_of_j, arena_printf(a, "%d", t->terms));
+        for (int cell = 0; cell < m->rows * m->columns; cell++) {
+            const int entry = m->entry[cell];
+            const struct linear_form *f = entry ? &m->form[(entry < 0 ? -entry : entry) - 1] : NULL;
+            for (int k = 0; f && k < f->terms; k++) {
+                struct surd c = f->coefficient[k];
+                if (f->index[k] != j)
+                    continue;
+                const bool minus = (c.sign < 0) != (entry < 0);
+                c = c.sign < 0 ? surd_negate(c) : c;
+                put_number(&t->cell, arena_printf(a, "%d", cell));
+                put_number(&t->value,
+                           arena_printf(a, "%s%s", minus ? "-" : "", constant_name(t->w->constants, c)));
+                t->terms++;
+            }
         }
-    emit_numbers(o, name, "coefficient", "real", &list);
-    line(o, "struct %s {", name);
-    line(o, "enum { rows = %d, columns = %d, depth = %d, entries = %d, forms = %d, terms = %d };", m->rows,
-         m->columns, m->depth, entries, m->forms, m->form_terms);
-    for (int k = 0; k < 3; k++)
-        emit_member(o, name, what[k], "int");
-    emit_member(o, name, "bare", "int");
-    emit_member(o, name, "form", "int");
-    emit_member(o, name, "index", "int");
-    emit_member(o, name, "coefficient", "real");
-    line(o, "};");
+    }
+    put_number(&t->start_of_j, arena_printf(a, "%d", t->terms));
+    t->starts += m->depth + 1;
+}
+
+static int start_of(struct tables *t, const struct matrix *m)
+{
+    for (int i = 0; i < t->matrices; i++)
+        if (t->matrix[i] == m)
+            return t->start[i];
+    t->matrix[t->matrices] = m;
+    t->start[t->matrices++] = t->starts;
+    put_terms(t, m);
+    return t->start[t->matrices - 1];
+}
+
+/* The block of the arrays that stand in a role; NULL: none. */
+static const struct operand_block *block_in(const struct tables *t, const struct path_plan *e,
+                                            const struct recipe *r, enum role role)
+{
+    const struct kernel_plan *k = t->w->kernel->kernel;
+    for (int i = 0; i < r->inputs + r->outputs; i++) {
+        const bool input = i < r->inputs;
+        if ((input ? r->input[i].role : r->output[i - r->inputs].role) == role)
+            return operand_block_of(input ? kernel_input(k, r->input[i].source)
+                                          : kernel_output(k, r->output[i - r->inputs].source),
+                                    e->path);
+    }
+    return NULL;
+}
+
+static long long first_of(const struct operand_block *b)
+{
+    return b ? b->offset : 0;
+}
+
+static long long channel_of(const struct operand_block *b)
+{
+    return b ? b->channel : 0;
+}
+
+static long long component_of(const struct operand_block *b)
+{
+    return b ? b->component : 0;
+}
+
+static void emit_path(struct tables *t, const struct recipe *r, int path)
+{
+    const struct path_plan *e = &t->w->plan->path[path];
+    const struct matrix *m = e->matrix;
+    const struct operand_block *a = block_in(t, e, r, ROLE_A), *b = block_in(t, e, r, ROLE_B),
+                               *w = block_in(t, e, r, ROLE_W), *g = block_in(t, e, r, ROLE_G);
+    struct text words = {.arena = t->w->arena};
+    source_path_line(&words, t->w->plan, e->path);
+    line(t->o, "/* %s */", text_string(&words));
+    line(t->o, "{%d, %d, %d, %d, %d, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld},",
+         path_channels_b(e), m->rows, m->columns, m->depth, start_of(t, m), first_of(a), first_of(b),
+         first_of(w), first_of(g), component_of(a), channel_of(b), component_of(b),
+         w ? (long long)path_weight_step(e->path, e->b) : 0, channel_of(g), component_of(g));
+}
+
+/* ---- the function of a recipe ---- */
+
+struct table_function {
+    struct arena *arena;
+    struct out *o;
+    const struct recipe *r;
+};
+
+static const char *name_of(const struct table_function *f, int input)
+{
+    return f->r->input[input].name;
+}
+
+/* A lane's element of an input, of channel u. */
+static const char *element(const struct table_function *f, int input)
+{
+    static const char *const at[ROLE_COUNT] = {
+        [ROLE_B] = "u * p.b_channel + i * p.b_component", [ROLE_G] = "u * p.g_channel + k * p.g_component"};
+    const enum role role = f->r->input[input].role;
+    return role == ROLE_W ? arena_printf(f->arena, "%sc", name_of(f, input))
+                          : arena_printf(f->arena, "%s[%s]", name_of(f, input), at[role]);
+}
+
+/* "+= w_c * r0": a factor may be none. */
+static const char *product(const struct table_function *f, int factor, const char *with)
+{
+    return factor < 0 ? with : arena_printf(f->arena, "%s * %s", element(f, factor), with);
+}
+
+static void emit_head(const struct table_function *f, const char *name)
+{
+    const struct recipe *r = f->r;
+    struct text types = {.arena = f->arena}, list = {.arena = f->arena};
+    for (int o = 0; o < r->outputs; o++)
+        text_printf(&types, "%stypename %srow", o ? ", " : "", r->output[o].name);
+    for (int i = 0; i < r->inputs; i++)
+        if (recipe_reads(r, i))
+            text_printf(&list, ", const real *%s", name_of(f, i));
+    for (int o = 0; o < r->outputs; o++)
+        text_printf(&list, ", %srow %s", r->output[o].name, r->output[o].name);
+    line(f->o, "/* What a warp computes of a path by tables. */");
+    line(f->o, "template <%s>", text_string(&types));
+    line(f->o, "CGTP_DEVICE void %s(const cgtp_table_path &p, cgtp_terms terms%s, real *scratch)", name,
+         text_string(&list));
+    line(f->o, "{");
+    static const char letter[ROLE_COUNT] = {[ROLE_A] = 'a', [ROLE_B] = 'b', [ROLE_W] = 'w', [ROLE_G] = 'g'};
+    for (int i = 0; i < r->inputs; i++)
+        if (recipe_reads(r, i))
+            line(f->o, "%s += p.%c;", name_of(f, i), letter[r->input[i].role]);
+    for (int o = 0; o < r->outputs; o++)
+        line(f->o, "%s = %s + p.%c;", r->output[o].name, r->output[o].name, letter[r->output[o].role]);
+}
+
+static const char *cells_before(const struct table_function *f, int matrices)
+{
+    return matrices == 1 ? "cells" : arena_printf(f->arena, "%d * cells", matrices);
+}
+
+static void emit_matrices(const struct table_function *f)
+{
+    const int n = matrices_of(f->r);
+    if (n > 1 || gradients_of_a(f->r))
+        line(f->o, "const int cells = p.rows * p.columns;");
+    for (int i = 0, at = 0; i < f->r->inputs; i++)
+        if (has_matrix(f->r, i)) {
+            line(f->o, "real *const %sm = %s;", name_of(f, i),
+                 at ? arena_printf(f->arena, "scratch + %s", cells_before(f, at)) : "scratch");
+            line(f->o, "cgtp_table_matrix(%sm, p, terms, %s);", name_of(f, i), name_of(f, i));
+            at++;
+        }
+    if (gradients_of_a(f->r))
+        line(f->o, "real *const sums = scratch + %s, *const products = sums + cells;", cells_before(f, n));
+}
+
+static void open_channel(const struct table_function *f)
+{
+    for (int i = 0; i < f->r->inputs; i++)
+        if (f->r->input[i].role == ROLE_W && recipe_reads(f->r, i))
+            line(f->o, "const real %sc = has ? %s[u * p.w_channel] : (real)0;", name_of(f, i), name_of(f, i));
+}
+
+/* Gradients of A: the products of B and weights of 32 channels at a time, a channel for each lane, which meet
+ * rows of G by cells of M. */
+static void emit_gradient_of_a(const struct table_function *f, const struct recipe_output *q)
+{
+    struct out *o = f->o;
+    line(o, "cgtp_table_clear(sums, cells);");
+    line(o, "for (int from = 0; from < p.channels; from += CGTP_LANES) {");
+    line(o, "const int u = from + cgtp_lane();");
+    line(o, "const bool has = u < p.channels;");
+    open_channel(f);
+    for (int part = 0, end; part < q->parts; part = end) {
+        struct text sum = {.arena = f->arena};
+        for (end = part; end < q->parts && q->part[end].factor == q->part[part].factor; end++) {
+            const struct recipe_product *v = &f->r->u[q->part[end].vector];
+            text_printf(&sum, "%s%s", sum.n ? " + " : "", product(f, v->first, element(f, v->second)));
+        }
+        line(o, "for (int i = 0; i < p.rows; i++)");
+        line(o, "products[i * (CGTP_LANES + 1) + cgtp_lane()] = has ? %s : (real)0;", text_string(&sum));
+        line(o, "cgtp_sync_warp();");
+        line(o,
+             "cgtp_table_outer(sums, p, products, %s + from * p.g_channel, p.channels - from < CGTP_LANES ? "
+             "p.channels - from : CGTP_LANES);",
+             name_of(f, q->part[part].factor));
+    }
+    line(o, "}");
+    line(o, "cgtp_table_back(%s, p, terms, sums);", q->name);
+}
+
+/* What is summed over rows of M, or over its columns: M of the first times the second. */
+struct table_sums {
+    int n;
+    struct recipe_product *product;
+};
+
+static int sum_number(struct table_sums *s, struct recipe_product q)
+{
+    int i = 0;
+    while (i < s->n && (s->product[i].first != q.first || s->product[i].second != q.second))
+        i++;
+    s->product[i] = q;
+    s->n += i == s->n;
+    return i;
+}
+
+/* Sums over rows for outputs of G (and of weights), or over columns for those of B. */
+static void emit_loop(const struct table_function *f, bool columns)
+{
+    const struct recipe *r = f->r;
+    const char letter = columns ? 'r' : 'l';
+    const enum role role = columns ? ROLE_G : ROLE_B;
+    int most = r->rs + r->ls + 1;
+    for (int i = 0; i < r->outputs; i++)
+        most += r->output[i].parts;
+    struct table_sums sums = {0, NEW_ARRAY(f->arena, struct recipe_product, most)};
+    struct text uses = {.arena = f->arena};
+    struct out later = {.text = &uses, .depth = f->o->depth + 1};
+    for (int i = 0; i < r->outputs; i++) {
+        const struct recipe_output *q = &r->output[i];
+        struct text sum = {.arena = f->arena};
+        if (q->role != role && (q->role != ROLE_W || q->by_r != columns))
+            continue;
+        for (int k = 0; k < q->parts; k++) {
+            const struct recipe_part *part = &q->part[k];
+            const struct recipe_product *u = q->prescaled ? &r->u[part->vector] : NULL;
+            const int number = sum_number(&sums, u         ? (struct recipe_product){part->factor, u->second}
+                                                 : columns ? r->r[part->vector]
+                                                           : r->l[part->vector]);
+            text_printf(
+                &sum, "%s%s", sum.n ? " + " : "",
+                product(f, u ? u->first : part->factor, arena_printf(f->arena, "%c%d", letter, number)));
+        }
+        if (q->role == ROLE_W)
+            line(&later, "%ssum += %s;", q->name, text_string(&sum));
+        else
+            line(&later, "%s[%s] += %s;", q->name,
+                 columns ? "u * p.g_channel + k * p.g_component" : "u * p.b_channel + i * p.b_component",
+                 text_string(&sum));
+    }
+    if (!sums.n)
+        return;
+    line(f->o, columns ? "for (int k = lanes.part; k < p.columns && has; k += lanes.parts) {"
+                       : "for (int i = lanes.part; i < p.rows && has; i += lanes.parts) {");
+    for (int i = 0; i < sums.n; i++)
+        line(f->o, "real %c%d = 0;", letter, i);
+    line(f->o, "for (int %s++)%s", columns ? "i = 0; i < p.rows; i" : "k = 0; k < p.columns; k",
+         sums.n > 1 ? " {" : "");
+    for (int i = 0; i < sums.n; i++)
+        line(f->o, "%c%d += %sm[i * p.columns + k] * %s;", letter, i, name_of(f, sums.product[i].first),
+             element(f, sums.product[i].second));
+    if (sums.n > 1)
+        line(f->o, "}");
+    text_put(f->o->text, text_string(&uses), uses.n);
+    line(f->o, "}");
+}
+
+static void emit_function(const struct table_function *f, const char *name)
+{
+    const struct recipe *r = f->r;
+    struct out *o = f->o;
+    emit_head(f, name);
+    emit_matrices(f);
+    for (int i = 0; i < r->outputs; i++)
+        if (r->output[i].role == ROLE_A)
+            emit_gradient_of_a(f, &r->output[i]);
+    line(o, "const cgtp_table_lanes lanes(p.channels);");
+    line(o, "for (int from = 0; from < p.channels; from += lanes.width) {");
+    line(o, "const int u = from + lanes.channel();");
+    line(o, "const bool has = u < p.channels;");
+    open_channel(f);
+    for (int i = 0; i < r->outputs; i++)
+        if (r->output[i].role == ROLE_W)
+            line(o, "real %ssum = 0;", r->output[i].name);
+    emit_loop(f, true);
+    emit_loop(f, false);
+    bool gradients = false;
+    for (int i = 0; i < r->outputs; i++)
+        gradients |= r->output[i].role == ROLE_W;
+    if (gradients)
+        line(o, "cgtp_sync_warp(); /* weights are read, whose place gradients may take */");
+    for (int i = 0; i < r->outputs; i++)
+        if (r->output[i].role == ROLE_W) {
+            line(o, "%ssum = lanes.sum(%ssum);", r->output[i].name, r->output[i].name);
+            line(o, "if (has && lanes.part == 0)");
+            line(o, "%s[u * p.w_channel] %s %ssum;", r->output[i].name,
+                 r->output[i].assign ? "=" : "+=", r->output[i].name);
+        }
+    line(o, "}");
+    line(o, "cgtp_sync_warp();");
+    line(o, "}");
     blank(o);
 }
 
-/* ---- recipes ---- */
+/* ---- all of them ---- */
 
-struct table_recipe {
-    struct source *w;
-    struct out *o;
-    const struct recipe *r;
-    int channels;
-};
-
-/* The lane's channel of an operand in a role, a vector of so many components; a number where it has one. */
-static const char *operand(const struct table_recipe *t, enum role role, const char *name)
+/* The paths of one recipe: their table, and a loop. */
+static void emit_recipe(struct tables *t, struct text *item, const bool *takes, const struct recipe *r,
+                        int number, int warps)
 {
-    static const char *const components[ROLE_COUNT] = {[ROLE_B] = "rows", [ROLE_G] = "columns"};
-    if (role == ROLE_A || t->channels == 1)
-        return name;
-    return arena_printf(t->w->arena, "(%s + u * M::%s)", name, components[role]);
-}
-
-static const char *weight(const struct table_recipe *t, int input)
-{
-    const char *name = t->r->input[input].name;
-    return t->channels == 1 ? name : arena_printf(t->w->arena, "%s[u]", name);
-}
-
-static const char *input(const struct table_recipe *t, int i)
-{
-    return operand(t, t->r->input[i].role, t->r->input[i].name);
-}
-
-static const char *forms(const struct table_recipe *t, int i)
-{
-    return arena_printf(t->w->arena, "%sform", t->r->input[i].name);
-}
-
-/* A product's vector, by its letter and number; U without a weight is B itself. */
-static const char *vector(const struct table_recipe *t, char letter, int i)
-{
-    if (letter == 'u' && t->r->u[i].first < 0)
-        return input(t, t->r->u[i].second);
-    return arena_printf(t->w->arena, "%c%d", letter, i);
-}
-
-/* to += weight * v; without a weight: to += v */
-static void emit_add(const struct table_recipe *t, const char *to, const char *length, int factor,
-                     const char *v)
-{
-    if (factor < 0)
-        line(t->o, "cgtp_table_add_vector<M::%s>(%s, %s);", length, to, v);
-    else
-        line(t->o, "cgtp_table_add_scaled<M::%s>(%s, %s, %s);", length, to, weight(t, factor), v);
-}
-
-static void emit_products(const struct table_recipe *t)
-{
-    const struct recipe *r = t->r;
-    for (int i = 0; i < r->us; i++)
-        if (r->u[i].first >= 0) {
-            line(t->o, "real u%d[M::rows];", i);
-            line(t->o, "cgtp_table_clear<M::rows>(u%d);", i);
-            line(t->o, "cgtp_table_add_scaled<M::rows>(u%d, %s, %s);", i, weight(t, r->u[i].first),
-                 input(t, r->u[i].second));
+    struct source *w = t->w;
+    int n = 0;
+    bool is_new;
+    const char *function = product_table_name(w->functions, r, 0, "by_table", &is_new);
+    const struct table_function f = {w->arena, t->o, r};
+    if (is_new)
+        emit_function(&f, function);
+    line(t->o, "CGTP_TABLE cgtp_table_path %spaths%d[] = {", t->name, number);
+    for (int i = 0; i < w->problem->paths; i++)
+        if (takes[i] && recipe_of(w->demand, i) == r) {
+            emit_path(t, r, i);
+            n++;
         }
-    for (int i = 0; i < r->rs; i++) {
-        line(t->o, "real r%d[M::columns];", i);
-        line(t->o, "cgtp_table_clear<M::columns>(r%d);", i);
-        line(t->o, "cgtp_table_add<M>(r%d, %s, %s);", i, forms(t, r->r[i].first), input(t, r->r[i].second));
-    }
-    for (int i = 0; i < r->ls; i++) {
-        line(t->o, "real l%d[M::rows];", i);
-        line(t->o, "cgtp_table_clear<M::rows>(l%d);", i);
-        line(t->o, "cgtp_table_add_left<M>(l%d, %s, %s);", i, forms(t, r->l[i].first),
-             input(t, r->l[i].second));
-    }
-}
-
-/* The U of the parts from `first` on that meet the same factor, added up; *end: the part after them. */
-static const char *same_factor(const struct table_recipe *t, int output, int first, int *end)
-{
-    const struct recipe_output *q = &t->r->output[output];
-    for (*end = first + 1; *end < q->parts && q->part[*end].factor == q->part[first].factor;)
-        ++*end;
-    if (*end == first + 1)
-        return vector(t, 'u', q->part[first].vector);
-    const char *name = arena_printf(t->w->arena, "v%d_%d", output, first);
-    line(t->o, "real %s[M::rows];", name);
-    line(t->o, "cgtp_table_clear<M::rows>(%s);", name);
-    for (int p = first; p < *end; p++)
-        emit_add(t, name, "rows", t->r->u[q->part[p].vector].first,
-                 input(t, t->r->u[q->part[p].vector].second));
-    return name;
-}
-
-static void emit_weight_gradient(const struct table_recipe *t, const struct recipe_output *q)
-{
-    const char *to = t->channels == 1 ? arena_printf(t->w->arena, "%s[0]", q->name)
-                                      : arena_printf(t->w->arena, "%s[u]", q->name);
-    for (int p = 0; p < q->parts; p++)
-        line(t->o, "%s %s cgtp_table_dot<M::%s>(%s, %s);", to, p || !q->assign ? "+=" : "=",
-             q->by_r ? "columns" : "rows", input(t, q->part[p].factor),
-             vector(t, q->by_r ? 'r' : 'l', q->part[p].vector));
-}
-
-static void emit_output(const struct table_recipe *t, int output)
-{
-    const struct recipe_output *q = &t->r->output[output];
-    const char *to = operand(t, q->role, q->name), *length = q->role == ROLE_G ? "columns" : "rows";
-    if (q->role == ROLE_W) {
-        emit_weight_gradient(t, q);
-        return;
-    }
-    for (int p = 0, end; p < q->parts; p = end) {
-        end = p + 1;
-        const int factor = q->part[p].factor;
-        if (q->role == ROLE_B || (q->role == ROLE_G && !q->prescaled)) {
-            emit_add(t, to, length, factor, vector(t, q->role == ROLE_B ? 'l' : 'r', q->part[p].vector));
-            continue;
-        }
-        const char *v = same_factor(t, output, p, &end);
-        if (q->role == ROLE_A)
-            line(t->o, "cgtp_table_add_forms<M>(%s, %s, %s);", to, v, input(t, factor));
-        else
-            line(t->o, "cgtp_table_add<M>(%s, %s, %s);", to, forms(t, factor), v);
-    }
-}
-
-static void emit_recipe(const struct table_recipe *t, const char *name)
-{
-    const struct recipe *r = t->r;
-    struct text list = {.arena = t->w->arena};
-    for (int i = 0; i < r->inputs + r->outputs; i++) {
-        bool number = i < r->inputs && r->input[i].role == ROLE_W && t->channels == 1;
-        if (i < r->inputs && !recipe_reads(r, i))
-            continue;
-        text_printf(&list, "%s%sreal %s%s", list.n ? ", " : "", i < r->inputs && !number ? "const " : "",
-                    number ? "" : "*", i < r->inputs ? r->input[i].name : r->output[i - r->inputs].name);
-    }
-    line(t->o, "/* What is computed of paths by table, for a lane's channels. */");
-    line(t->o, "template <typename M> CGTP_DEVICE void %s(%s)", name, text_string(&list));
-    line(t->o, "{");
-    for (int i = 0; i < r->inputs; i++)
-        if (r->input[i].role == ROLE_A && recipe_reads(r, i)) {
-            line(t->o, "real %s[M::forms];", forms(t, i));
-            line(t->o, "cgtp_table_forms<M>(%s, %s);", forms(t, i), r->input[i].name);
-        }
-    if (t->channels > 1)
-        line(t->o, "CGTP_UNROLL for (int u = 0; u < %d; u++) {", t->channels);
-    emit_products(t);
-    for (int i = 0; i < r->outputs; i++)
-        emit_output(t, i);
-    if (t->channels > 1)
-        line(t->o, "}");
-    line(t->o, "}");
+    line(t->o, "};");
     blank(t->o);
+    struct text list = {.arena = w->arena};
+    for (int i = 0; i < r->inputs; i++)
+        if (recipe_reads(r, i))
+            text_printf(&list, "%s, ", source_input(w, r->input[i].source)->symbol);
+    for (int o = 0; o < r->outputs; o++)
+        text_printf(&list, "%s, ", kernel_output(w->kernel->kernel, r->output[o].source)->symbol);
+    struct out o = {.text = item, .depth = 1};
+    line(&o, "CGTP_LOOP");
+    line(&o, "for (int i = %s; i < %d; i += %d)", warps > 1 ? "warp" : "0", n, warps);
+    line(&o, "%s(%spaths%d[i], {%sstart, %scell, %svalue}, %sscratch);", function, t->name, number, t->name,
+         t->name, t->name, text_string(&list));
 }
 
-/* ---- both ---- */
-
-const char *path_table_function(struct source *w, struct out *o, const struct code *c, const struct matrix *m,
-                                int channels)
+void path_tables(struct source *w, struct text *item, const bool *takes, int warps)
 {
-    bool new_recipe, new_matrix;
-    const char *recipe = product_table_name(w->functions, c->recipe, channels, "by_table", &new_recipe);
-    const char *base = arena_printf(w->arena, "matrix_%d_%d_%d", m->l1, m->l2, m->l3);
-    const char *matrix = product_table_name(w->functions, m, 0, base, &new_matrix);
-    const struct table_recipe t = {w, o, c->recipe, channels};
-    if (new_recipe)
-        emit_recipe(&t, recipe);
-    if (new_matrix)
-        emit_matrix(w, o, m, matrix);
-    return arena_printf(w->arena, "%s<%s>", recipe, matrix);
+    const int paths = w->problem->paths;
+    struct text rest = {.arena = w->arena};
+    struct out o = {.text = &rest};
+    struct tables t = {.w = w,
+                       .o = &o,
+                       .name = arena_printf(w->arena, "%s_", w->schedule->name),
+                       .matrix = NEW_ARRAY(w->arena, const struct matrix *, paths + 1),
+                       .start = NEW_ARRAY(w->arena, int, paths + 1)};
+    t.start_of_j.text.arena = t.cell.text.arena = t.value.text.arena = w->arena;
+    for (int i = 0, number = 0; i < paths; i++) {
+        bool known = false;
+        for (int k = 0; takes[i] && k < i; k++)
+            known |= takes[k] && recipe_of(w->demand, k) == recipe_of(w->demand, i);
+        if (takes[i] && !known)
+            emit_recipe(&t, item, takes, recipe_of(w->demand, i), number++, warps);
+    }
+    text_printf(w->out,
+                "/* The terms of all paths' tensors, by tables. */\nCGTP_TABLE int %sstart[] = {%s};\n"
+                "CGTP_TABLE unsigned short %scell[] = {%s};\nCGTP_TABLE real %svalue[] = {%s};\n\n",
+                t.name, text_string(&t.start_of_j.text), t.name, text_string(&t.cell.text), t.name,
+                text_string(&t.value.text));
+    text_put(w->out, text_string(&rest), rest.n);
 }

@@ -1,20 +1,27 @@
-/* path_table.h - paths by table: a path's matrix as a struct of numbers, and a function for each recipe,
- * which takes the matrix as a parameter (runtime/cgtp_table.h). Many paths with large matrices are a fraction
- * of the text that a function for each of them is.
+/* path_table.h - paths by tables: a path's tensor as numbers that are read while the kernel runs, a function
+ * for each recipe, which takes any of them, and a loop over the paths (runtime/cgtp_table.h). There is the
+ * same code for many paths of high degree, which written out would be megabytes.
  */
 #ifndef CGTPGEN_PATH_TABLE_H
 #define CGTPGEN_PATH_TABLE_H
 
-#include "plan/code.h"
+#include "schedule/schedule.h"
 #include "schedule/source.h"
-#include "util/out.h"
 
-/* Is there something to be had from a table? Not for multiples of the identity, rows and columns. */
-bool matrix_has_table(const struct matrix *);
+/* [paths]: those of the demand that can be computed so, as each channel of B has one of weights and G, and
+ * all have the same A. NULL: none. */
+bool *paths_by_table(struct arena *, const struct demand *);
 
-/* Writes the matrix and the recipe's function for so many channels of a lane, unless they are there. Returns
- * the name of the function for that matrix. */
-const char *path_table_function(struct source *, struct out *, const struct code *, const struct matrix *,
-                                int channels);
+/* Are they to be computed so whatever that costs: as a knob says, or as written out they are too much code?
+ */
+bool paths_want_tables(const struct target *, const struct demand *);
+
+/* Elements that a warp needs to work on the path; instructions of the warp, about. */
+int64_t path_table_scratch(const struct demand *, int path);
+double path_table_work(const struct demand *, int path);
+
+/* Writes tables, functions, and then, to `item`, the loops over the paths of which takes[path] says so, which
+ * begin with variable `warp` of so many; rows have the names of operands. */
+void path_tables(struct source *, struct text *item, const bool *takes, int warps);
 
 #endif

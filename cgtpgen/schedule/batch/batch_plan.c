@@ -1,6 +1,7 @@
 /* batch_plan.c - see batch_plan.h. */
 #include "schedule/batch/batch_plan.h"
 #include "schedule/path.h"
+#include "schedule/path_table.h"
 
 #include <string.h>
 
@@ -27,11 +28,12 @@ const char *batch_refuses(const struct target *target, const struct demand *d)
 {
     const struct problem *p = d->plan->problem;
     const struct spec *s = p->spec;
-    (void)target;
     if (s->index[SLOT_X] != INDEX_ITEM || s->index[SLOT_Y] != INDEX_ITEM || s->index[SLOT_G] != INDEX_ITEM)
         return "not a batch (x, y and z of the item)";
     if (p->weight_numel && s->index[SLOT_W] != INDEX_ITEM)
         return "weights not of the item";
+    if (paths_want_tables(target, d))
+        return "paths by tables";
     return rows_are_aligned(d->kernel, 16) ? NULL : "rows that are no multiple of 16 bytes";
 }
 

@@ -1,6 +1,5 @@
 /* conv_operands.c - the pipelined convolution: what its writers ask of operands and of the plan. */
 #include "schedule/convolution/conv_emit.h"
-#include "schedule/path_table.h"
 
 int conv_operands(const struct source *w, enum slot slot, bool outputs, int *number)
 {
@@ -41,8 +40,6 @@ struct device_path conv_path(const struct conv *c, int i)
                                 .code = own(c->w)->code[number],
                                 .matrix = own(c->w)->matrix[number],
                                 .channels = conv_channels(c->s, c->w->problem->path[number].mul_x),
-                                .by_table = own(c->w)->by_table && conv_together(own(c->w), number) == 1 &&
-                                            matrix_has_table(own(c->w)->matrix[number]),
                                 .likewise = likewise(c, i)};
 }
 

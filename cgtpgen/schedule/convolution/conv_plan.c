@@ -1,6 +1,7 @@
 /* conv_plan.c - see conv_plan.h. */
 #include "schedule/convolution/conv_plan.h"
 #include "schedule/path.h"
+#include "schedule/path_table.h"
 
 #include <limits.h>
 #include <string.h>
@@ -42,12 +43,13 @@ const char *conv_refuses(const struct target *target, const struct demand *d)
 {
     const struct problem *p = d->plan->problem;
     const struct spec *s = p->spec;
-    (void)target;
     if (s->index[SLOT_X] != INDEX_SENDER || s->index[SLOT_Y] != INDEX_ITEM ||
         s->index[SLOT_G] != INDEX_RECEIVER)
         return "not a convolution (x sender, y item, z receiver)";
     if (p->paths > PATHS_MOST)
         return "more than 512 paths";
+    if (paths_want_tables(target, d))
+        return "paths by tables";
     if (p->weight_numel && s->index[SLOT_W] != INDEX_ITEM)
         return "weights not of the edge";
     for (int o = 0; o < d->outputs; o++)
@@ -292,10 +294,14 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     const struct problem *p = plan->problem;
     const struct kernel_form *k = d->kernel->form;
     struct convolution *g = NEW(a, struct convolution);
-    const struct conv_choice c = {
-        channels_asked(s),         knob_value(s, KNOB_STAGES),   knob_value(s, KNOB_WARPS),
-        knob_value(s, KNOB_PATHS), knob_value(s, KNOB_CODE),     knob_value(s, KNOB_SHARE),
-        knob_value(s, KNOB_TABLE), knob_value(s, KNOB_TOGETHER), knob_value(s, KNOB_KEEP)};
+    const struct conv_choice c = {channels_asked(s),
+                                  knob_value(s, KNOB_STAGES),
+                                  knob_value(s, KNOB_WARPS),
+                                  knob_value(s, KNOB_PATHS),
+                                  knob_value(s, KNOB_CODE),
+                                  knob_value(s, KNOB_SHARE),
+                                  knob_value(s, KNOB_TOGETHER),
+                                  knob_value(s, KNOB_KEEP)};
     int shared = s->target->device->shared_bytes;
     g->demand = d;
     g->device = s->target->device;

@@ -99,7 +99,6 @@ struct convolution {
     bool shared;         /* do path sets that are alike share their code? */
     bool apart;          /* then: are they found so? Otherwise all sets are made so */
     bool mixes;          /* have sets paths of different numbers of channels? */
-    bool by_table;       /* are the paths' matrices tables? */
     struct alike *alike; /* [segments of x] */
     int *like;           /* [paths]: the same path of the next segment that is alike; -1: none */
     bool *shares_z;      /* [paths]: others go into the path's segment of z */
@@ -211,7 +210,6 @@ struct conv_choice {
     int paths;    /* most in a set */
     int code;     /* most KiB of a set's loop */
     int share;    /* 1: each set has a loop of its own; 2: sets that are alike share one */
-    int table;    /* 1: each path has a function of its own; 2: matrices are tables */
     int together; /* paths of one x and y are computed 1: each for itself; 2: by their outer product */
     int keep;     /* a receiver's inputs of slot z are in 1: registers; 2: shared memory */
 };

@@ -438,8 +438,7 @@ int conv_choose_sets(struct arena *a, const struct plan *plan, struct convolutio
     return best.point;
 }
 
-/* Chooses what paths share that are alike. Tables are only where they are asked for: they compile no faster.
- */
+/* Chooses what paths share that are alike. */
 void conv_choose_code(struct arena *a, struct convolution *g, const struct conv_choice *c)
 {
     const struct demand *d = g->demand;
@@ -450,6 +449,5 @@ void conv_choose_code(struct arena *a, struct convolution *g, const struct conv_
     int share = c->share ? c->share : instructions > SHARED_INSTRUCTIONS ? SHARE_LOOPS : SHARE_NOTHING;
     g->shared = share == SHARE_LOOPS;
     g->joined = share == SHARE_FORMS;
-    g->by_table = c->table == 2;
     conv_find_alike(a, g);
 }

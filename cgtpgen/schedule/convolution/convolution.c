@@ -149,7 +149,6 @@ static void report(struct report *r, const struct schedule *s)
     report_part(r, "shared_bytes_per_block", g->block->bytes, g->device->shared_bytes);
     report_number(r, "registers_most", most);
     report_flag(r, "edge_buffer", g->edge_buffer);
-    report_flag(r, "by_table", g->by_table);
     report_flag(r, "receivers_in_shared_memory", g->keeps_z);
     for (int i = 0; i < g->sets; i++) {
         const struct path_set *q = &g->set[i];

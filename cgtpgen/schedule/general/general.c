@@ -5,6 +5,7 @@
 #include "schedule/evaluations.h"
 #include "schedule/item_device.h"
 #include "schedule/path.h"
+#include "schedule/path_table.h"
 #include "schedule/report.h"
 
 static const char *refuses(const struct target *target, const struct demand *d)
@@ -66,7 +67,9 @@ static const char *plan(struct arena *a, struct schedule *s)
     const struct demand *d = s->demand;
     const struct spec *spec = d->plan->problem->spec;
     struct general *own = NEW(a, struct general);
-    own->scratch = item_scratch(d, NULL);
+    if (paths_want_tables(s->target, d))
+        own->tables = paths_by_table(a, d);
+    own->scratch = item_scratch(d, NULL, own->tables);
     s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
     for (int o = 0; o < d->outputs; o++)
         s->route[o] = route_owned(spec, demand_operand(d, o)->index);
@@ -119,9 +122,10 @@ static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_s
 
 static void device(struct source *w, const struct schedule *s)
 {
+    const struct general *own = s->own;
     source_set(w, s);
     product_functions_begin(w->arena, &w->functions);
-    item_device(w, &(struct item_code){NULL, false, 1});
+    item_device(w, &(struct item_code){NULL, false, own->tables, 1});
     general_kernels(w);
 }
 
@@ -143,6 +147,7 @@ static void launch(struct source *w, const struct schedule *s)
 static void report(struct report *r, const struct schedule *s)
 {
     const struct general *own = s->own;
+    report_flag(r, "by_table", own->tables != NULL);
     report_number(r, "scratch_per_warp", (double)own->scratch);
 }
 

@@ -7,7 +7,8 @@
 #include "schedule/source.h"
 
 struct general {
-    int64_t scratch; /* elements that a warp needs for the vectors of contracted paths */
+    bool *tables;    /* [paths]: those that are computed by tables (path_table.h); NULL: none */
+    int64_t scratch; /* elements that a warp needs for the vectors of contracted paths, and by tables */
 };
 
 /* The area of the partial rows of output o of the demand: its own where another schedule has one, too. */

@@ -153,6 +153,7 @@ static void report(struct report *r, const struct schedule *s)
     report_number(r, "passes_by_columns", passes_of(g, BY_COLUMNS));
     report_number(r, "passes_by_rows", passes_of(g, BY_ROWS));
     report_flag(r, "passes_share_code", g->shares_code);
+    report_flag(r, "by_table", g->tables != NULL);
     report_number(r, "instructions_per_item", g->work);
     report_layout(r, "shared_memory", g->block);
 }

@@ -1,5 +1,7 @@
 /* staged_code.c - staged items: the code of each path, and what a weight is multiplied with beside it (see
  * staged_plan.h). */
+#include "schedule/path.h"
+#include "schedule/path_table.h"
 #include "schedule/staged/staged_plan.h"
 
 /* Is there one factor, which is not one, for all columns of the scaled matrix? */
@@ -71,4 +73,31 @@ void staged_codes(struct arena *a, struct staged *g)
         g->code[i] = demand_code(d, i);
         choose_code(g, i);
     }
+}
+
+double staged_other_work(const struct staged *g, int path)
+{
+    const double per_call = 40, per_access = 2;
+    const struct demand *d = g->demand;
+    const struct path_plan *e = &d->plan->path[path];
+    const struct variant *v = &d->variant[d->variant_of[path]];
+    if (g->tables && g->tables[path])
+        return path_table_work(d, path);
+    const struct path_code code = demand_code(d, path);
+    const double a = path_channels_a(e), b = path_channels_b(e);
+    const double turns = (double)((path_channels_b(e) + STAGED_LANES - 1) / STAGED_LANES);
+    double channel = 0, item = per_call, contractions = v->ps + v->zs;
+    for (int i = 0; i < 2; i++) {
+        const struct code *c = i ? code.tensor : code.product;
+        const struct recipe *r = i ? v->tensor : v->product;
+        channel += c ? code_instructions(c->channel) : 0;
+        item += c ? code_instructions(c->item) : 0;
+        for (int k = 0; r && k < r->inputs + r->outputs; k++)
+            channel += per_access * path_components(e->matrix, k < r->inputs ? r->input[k].role
+                                                                             : r->output[k - r->inputs].role);
+    }
+    for (int i = 0; i < v->ws; i++)
+        contractions += v->w[i].parts;
+    contractions *= per_access * e->matrix->columns * e->path->mul_z * b / STAGED_LANES;
+    return a * (turns * channel + item + contractions);
 }

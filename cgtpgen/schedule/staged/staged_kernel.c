@@ -546,7 +546,7 @@ void staged_kernel(struct source *w)
     device_path_note(&o);
     staged_functions(&c);
     if (g->any_others)
-        item_device(w, &(struct item_code){g->others, true, staged_divides(g) ? g->warps : 1});
+        item_device(w, &(struct item_code){g->others, true, g->tables, staged_divides(g) ? g->warps : 1});
     emit_kernel(&c);
     item_rows_kernels(w, &o);
 }

@@ -3,6 +3,7 @@
 #include "schedule/item_device.h"
 #include "schedule/item_rows.h"
 #include "schedule/path.h"
+#include "schedule/path_table.h"
 
 enum {
     TEAMS_MOST = 15,  /* of a block, as there are barriers for so many */
@@ -73,7 +74,7 @@ static bool all_pipelined(const struct target *target, const struct demand *d)
 
 const char *staged_refuses(const struct target *target, const struct demand *d)
 {
-    return all_pipelined(target, d) ? "left to pipelined evaluations" : NULL;
+    return all_pipelined(target, d) && !paths_want_tables(target, d) ? "left to pipelined evaluations" : NULL;
 }
 
 /* Paths that are done one after the other need all of an item's rows. */
@@ -98,7 +99,10 @@ static bool is_apart(struct arena *a, const struct staged *g, int o)
         const struct path_plan *e = &d->plan->path[i];
         if (!g->others[i])
             continue;
-        if (path_channels_a(e) == 1 || (slot != e->a && (slot != SLOT_G || e->contracted || !e->strided)))
+        if (g->tables && g->tables[i] /* a warp's as a whole */
+                ? slot != SLOT_G
+                : path_channels_a(e) == 1 ||
+                      (slot != e->a && (slot != SLOT_G || e->contracted || !e->strided)))
             return false;
         if (slot == SLOT_G && met[p->path[i].z])
             return false;
@@ -135,6 +139,8 @@ static int registers_of(const struct staged *g)
     for (int i = 0; i < d->plan->problem->paths; i++) {
         const struct path *p = &d->plan->problem->path[i];
         const struct variant *v = d->variant_of[i] < 0 ? NULL : &d->variant[d->variant_of[i]];
+        if (g->tables && g->tables[i]) /* whose sums are few */
+            continue;
         int words = v ? (v->ts + v->ps) * d->plan->path[i].matrix->columns : 0;
         for (int in = 0; v && in < k->inputs; in++)
             if (demand_reads(d, in))
@@ -156,7 +162,7 @@ static int warps_enough(const struct staged *g)
     bool all = g->divisible && g->whole.pieces == 0;
     for (int i = 0; i < g->demand->plan->problem->paths; i++) {
         const struct path_plan *e = &g->demand->plan->path[i];
-        all &= !g->others[i] || (path_channels_a(e) > 1 && !e->contracted);
+        all &= !g->others[i] || (g->tables && g->tables[i]) || (path_channels_a(e) > 1 && !e->contracted);
     }
     return all && device_registers(g->device, WARPS_ALONE) >= registers_of(g) ? WARPS_ALONE : WARPS;
 }
@@ -170,11 +176,12 @@ static void divide_paths(struct arena *a, struct staged *g)
     g->passes = NEW_ARRAY(a, bool, paths + 1);
     g->others = NEW_ARRAY(a, bool, paths + 1);
     for (int i = 0; i < paths; i++) {
-        g->passes[i] = d->variant_of[i] >= 0 && by_passes(d, &plan->problem->path[i]);
+        g->passes[i] =
+            d->variant_of[i] >= 0 && !(g->tables && g->tables[i]) && by_passes(d, &plan->problem->path[i]);
         g->others[i] = d->variant_of[i] >= 0 && !g->passes[i];
         g->any_others |= g->others[i];
     }
-    g->scratch = item_scratch(d, g->others);
+    g->scratch = item_scratch(d, g->others, g->tables);
     find_divisible(a, g);
 }
 
@@ -376,31 +383,6 @@ static bool choose(struct arena *a, struct staged *g, const struct staged_knobs 
     return choose_cut(a, g, knob);
 }
 
-/* Instructions of a path that a warp does by itself. */
-static double other_work(const struct demand *d, int path)
-{
-    const double per_call = 40, per_access = 2;
-    const struct path_plan *e = &d->plan->path[path];
-    const struct variant *v = &d->variant[d->variant_of[path]];
-    const struct path_code code = demand_code(d, path);
-    const double a = path_channels_a(e), b = path_channels_b(e);
-    const double turns = (double)((path_channels_b(e) + STAGED_LANES - 1) / STAGED_LANES);
-    double channel = 0, item = per_call, contractions = v->ps + v->zs;
-    for (int i = 0; i < 2; i++) {
-        const struct code *c = i ? code.tensor : code.product;
-        const struct recipe *r = i ? v->tensor : v->product;
-        channel += c ? code_instructions(c->channel) : 0;
-        item += c ? code_instructions(c->item) : 0;
-        for (int k = 0; r && k < r->inputs + r->outputs; k++)
-            channel += per_access * path_components(e->matrix, k < r->inputs ? r->input[k].role
-                                                                             : r->output[k - r->inputs].role);
-    }
-    for (int i = 0; i < v->ws; i++)
-        contractions += v->w[i].parts;
-    contractions *= per_access * e->matrix->columns * e->path->mul_z * b / STAGED_LANES;
-    return a * (turns * channel + item + contractions);
-}
-
 /* Bytes that are moved for an item beside each row once: rows of edges are read again, those of nodes that
  * stay are moved with some items only. */
 static double bytes_of_sums(const struct schedule *s)
@@ -436,11 +418,14 @@ static double code_of(const struct staged *g, bool shared)
     return code;
 }
 
-/* How much longer instructions take where they do not fit a multiprocessor's caches for them. */
+/* How much longer instructions take where they do not fit a multiprocessor's caches for them: each warp waits
+ * for its own, about fifteen clocks for one. Measured: 2.5 with 16 warps, 13 with three. */
 static double fetching(const struct staged *g)
 {
-    const double misses = 2.5; /* measured */
-    return staged_in_parts(g) || code_of(g, g->shares_code) * INSTRUCTION < CODE_CACHED ? 1 : misses;
+    const double waits = 39;
+    return staged_in_parts(g) || code_of(g, g->shares_code) * INSTRUCTION < CODE_CACHED
+               ? 1
+               : waits / (g->teams * g->warps);
 }
 
 /* Are z by columns and all else by rows, of weights in parts, too long together? */
@@ -468,7 +453,7 @@ static double cost_of(struct staged *g, const struct schedule *s)
         (double)WARPS / (g->teams * (g->divisible ? g->warps : 1)); /* too few warps issue too little */
     for (int i = 0; i < d->plan->problem->paths; i++)
         if (g->others[i])
-            g->work += other_work(d, i) * (waiting > 1 ? waiting : 1);
+            g->work += staged_other_work(g, i) * (waiting > 1 ? waiting : 1);
     g->bytes = bytes_of_item(d, true) + bytes_of_sums(s);
     double bytes = g->bytes / bytes_per_instruction, longer = g->work > bytes ? g->work : bytes;
     return longer + 0.4 * (g->work + bytes - longer);
@@ -551,11 +536,13 @@ const char *staged_partial(struct arena *a, const struct staged *g)
     return arena_printf(a, "2 * cgtp_chunks(graph->items, %s)", staged_chunk(a, g));
 }
 
-const char *staged_plan(struct arena *a, struct schedule *s)
+/* Decides everything; tables: [paths], see struct staged. */
+static const char *plan_with(struct arena *a, struct schedule *s, bool *tables)
 {
     struct staged *g = NEW(a, struct staged);
     g->demand = s->demand;
     g->device = s->target->device;
+    g->tables = tables;
     const char *why = item_rows_routes(a, s, true);
     if (why)
         return why;
@@ -575,5 +562,20 @@ const char *staged_plan(struct arena *a, struct schedule *s)
     s->operations = g->operations;
     s->cost = cost_of(g, s);
     s->long_code = has_long_code(g);
+    return NULL;
+}
+
+/* By tables where that is asked for, or where code written out waits for itself and costs more. */
+const char *staged_plan(struct arena *a, struct schedule *s)
+{
+    bool *tables = knob_value(s, KNOB_TABLE) == 1 ? NULL : paths_by_table(a, s->demand);
+    struct schedule other = *s;
+    if (paths_want_tables(s->target, s->demand))
+        return plan_with(a, s, tables);
+    const char *why = plan_with(a, s, NULL);
+    if (!tables || (!why && fetching(s->own) <= 1) || plan_with(a, &other, tables) ||
+        (!why && other.cost >= s->cost))
+        return why;
+    *s = other;
     return NULL;
 }

@@ -66,7 +66,8 @@ struct staged {
     const char *name; /* kernel and schedule; what its device code is called */
     const struct demand *demand;
     const struct device *device;
-    bool *passes, *others;        /* [paths]: computed by passes; one after the other */
+    bool *passes, *others;        /* [paths]: computed by passes; one after the other; */
+    bool *tables;                 /* the latter by tables (path_table.h); NULL: none */
     const struct matrix **matrix; /* [paths] */
     struct path_code *code;       /* [paths]: of those with passes */
     struct surd *factor; /* [paths]: that weights and their gradients are multiplied with, as the matrix has
@@ -147,6 +148,9 @@ const char *staged_partial(struct arena *, const struct staged *);
 
 /* Chooses the codes of paths that are computed by passes. */
 void staged_codes(struct arena *, struct staged *);
+
+/* Instructions of a path that a warp does by itself. */
+double staged_other_work(const struct staged *, int path);
 
 /* All weights are one part. */
 void staged_whole(struct arena *, struct staged *);
