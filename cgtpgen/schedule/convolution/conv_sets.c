@@ -100,6 +100,7 @@ struct division {
     const struct into_z *into;
     int channels, limit, most_paths, most_work, most_memory;
     bool *taken; /* [paths] */
+    int *left;   /* [paths] */
     struct conv_seen seen;
     struct path_set other;
 };
@@ -111,6 +112,32 @@ static bool fits(const struct division *d, const struct path_set *s)
     const int memory = s->memory + (d->channels > 1 ? s->stage_bytes : 0);
     return s->held <= d->limit && s->paths <= d->most_paths && s->work <= d->most_work &&
            (!d->g->keeps_z || memory <= d->most_memory);
+}
+
+static bool fits_measured(struct division *d, struct path_set *s)
+{
+    conv_choose_lanes(d->g, s, d->channels);
+    conv_measure(d->g, &d->seen, s);
+    return fits(d, s);
+}
+
+/* Of paths that do not fit together, which are in the order in which they were added, as many of the first as
+ * fit, or those that always stay. */
+static void keep_most(struct division *d, struct path_set *s)
+{
+    int places = 0, least = 0; /* of d->left: how many paths may stay, the most first */
+    while (drop_paths(d->g, s, d->problem))
+        d->left[places++] = s->paths;
+    for (int most = places - 1; least < most;) {
+        const int middle = (least + most) / 2;
+        s->paths = d->left[middle];
+        if (fits_measured(d, s))
+            most = middle;
+        else
+            least = middle + 1;
+    }
+    s->paths = places ? d->left[least] : s->paths;
+    fits_measured(d, s);
 }
 
 /* Adds the paths that read a segment of x and are not taken, if then the set still fits; or, to a set that is
@@ -132,13 +159,10 @@ static void add_segment(struct division *d, struct path_set *s, const struct pat
     }
     if (larger.paths == s->paths)
         return;
-    conv_choose_lanes(d->g, &larger, d->channels);
-    conv_measure(d->g, &d->seen, &larger);
-    if (!fits(d, &larger) && s->paths)
-        return;
-    while (!fits(d, &larger) && drop_paths(d->g, &larger, p)) {
-        conv_choose_lanes(d->g, &larger, d->channels);
-        conv_measure(d->g, &d->seen, &larger);
+    if (!fits_measured(d, &larger)) {
+        if (s->paths)
+            return;
+        keep_most(d, &larger);
     }
     d->other = *s;
     *s = larger;
@@ -178,6 +202,7 @@ static void divide(struct arena *a, const struct plan *plan, struct convolution 
         .most_work = most_work,
         .most_memory = most_memory,
         .taken = NEW_ARRAY(a, bool, p->paths),
+        .left = NEW_ARRAY(a, int, p->paths + 1),
         .seen = {0, NEW_ARRAY(a, int, p->x.n), NEW_ARRAY(a, int, p->y.n), NEW_ARRAY(a, int, p->z.n)},
         .other = empty_set(a, p)};
     struct path_set s = empty_set(a, p);
