@@ -204,7 +204,22 @@ static struct memory areas_of(struct arena *a, const struct schedules *all, cons
     return m;
 }
 
-/* The plan as if the spec asked for atomic additions. */
+/* The kernel's schedules, planned by their evaluations as if the spec asked for atomic additions; NULL: one of
+ * them cannot be. */
+static struct schedule *schedules_if_atomic(struct arena *a, const struct plan *plan,
+                                            const struct kernel_schedule *k)
+{
+    struct schedule *planned = arena_copy(a, k->schedule, (size_t)k->schedules * sizeof *k->schedule);
+    for (int i = 0; i < k->schedules; i++) {
+        struct demand *d = arena_copy(a, planned[i].demand, sizeof *d);
+        d->plan = plan;
+        planned[i].demand = d;
+        if (planned[i].evaluation->plan(a, &planned[i]))
+            return NULL;
+    }
+    return planned;
+}
+
 static struct memory areas_if_atomic(struct arena *a, const struct schedules *all,
                                      const struct kernel_schedule *k)
 {
@@ -221,6 +236,10 @@ static struct memory areas_if_atomic(struct arena *a, const struct schedules *al
         plan->summed = summed;
     }
     other.plan = plan;
+    struct kernel_schedule same = *k;
+    same.schedule = schedules_if_atomic(a, plan, k);
+    if (same.schedule)
+        return areas_of(a, &other, &same);
     const int number = (int)(k - all->kernel);
     const struct schedules *planned = schedules_with(a, &other, number, all->target.knobs, all->target.knob);
     return areas_of(a, planned, &planned->kernel[number]);
@@ -235,15 +254,13 @@ static void find_by_reduction(struct arena *a, const struct schedules *all, cons
         any |= m->area[i].bytes[BY_ITEM] > 0 && !m->area[i].because;
     if (!any || spec->reduction == REDUCTION_ATOMIC || !spec_is_graph(spec) || all->target.device->lanes == 1)
         return;
-    const struct arena_mark mark = arena_mark(a);
-    const struct memory other = areas_if_atomic(a, all, k);
+    const struct memory other = areas_if_atomic(a, all, k); /* codes that it asked for stay */
     for (int i = 0; i < m->areas; i++) {
         bool stays = false;
         for (int j = 0; j < other.areas; j++)
             stays |= is_text(m->area[i].name, other.area[j].name);
         m->area[i].by_reduction = !stays && m->area[i].bytes[BY_ITEM] > 0 && !m->area[i].because;
     }
-    arena_release(a, mark);
     for (int i = 0; i < m->areas; i++)
         if (m->area[i].by_reduction)
             m->area[i].because = arena_printf(a, "reduction: %s", reduction_name[spec->reduction]);
