@@ -204,8 +204,8 @@ static struct memory areas_of(struct arena *a, const struct schedules *all, cons
     return m;
 }
 
-/* The kernel's schedules, planned by their evaluations as if the spec asked for atomic additions; NULL: one of
- * them cannot be. */
+/* The kernel's schedules, planned by their evaluations as if the spec asked for atomic additions; NULL: one
+ * of them cannot be. */
 static struct schedule *schedules_if_atomic(struct arena *a, const struct plan *plan,
                                             const struct kernel_schedule *k)
 {

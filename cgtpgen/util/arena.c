@@ -15,6 +15,13 @@ struct arena_block {
 
 enum { BLOCK_SIZE = 1 << 16 };
 
+/* What is given back must not be used: what looks for that has it freed. */
+#ifdef __SANITIZE_ADDRESS__
+enum { REUSES = false };
+#else
+enum { REUSES = true };
+#endif
+
 static struct arena *owner_of(struct arena *a)
 {
     return a->owner ? a->owner : a;
@@ -25,7 +32,11 @@ static struct arena *owner_of(struct arena *a)
 static struct arena_block *add_block(struct arena *a, size_t size)
 {
     size_t data = size > BLOCK_SIZE ? size : BLOCK_SIZE;
-    struct arena_block *b = malloc(sizeof *b + data);
+    struct arena_block **spare = &owner_of(a)->spare, *b = data == BLOCK_SIZE ? *spare : NULL;
+    if (b)
+        *spare = b->older;
+    else
+        b = malloc(sizeof *b + data);
     if (!b)
         longjmp(owner_of(a)->failure, 1);
     struct arena_block **at = a->block && size >= BLOCK_SIZE ? &a->block->older : &a->block;
@@ -152,13 +163,18 @@ char *arena_printf(struct arena *a, const char *format, ...)
     return s;
 }
 
-/* Frees all blocks but those from `last` on. */
+/* Gives back all blocks but those from `last` on. */
 static void free_blocks(struct arena *a, const struct arena_block *last)
 {
     while (a->block != last) {
-        struct arena_block *older = a->block->older;
-        free(a->block);
-        a->block = older;
+        struct arena_block *b = a->block, **spare = &owner_of(a)->spare;
+        a->block = b->older;
+        if (REUSES && b->size == BLOCK_SIZE) {
+            b->older = *spare;
+            *spare = b;
+        } else {
+            free(b);
+        }
     }
 }
 
@@ -167,6 +183,10 @@ void arena_free(struct arena *a)
     if (a->scratch)
         free_blocks(a->scratch, NULL);
     free_blocks(a, NULL);
+    for (struct arena_block *b; (b = a->spare);) {
+        a->spare = b->older;
+        free(b);
+    }
     a->scratch = NULL;
     a->used = 0;
 }

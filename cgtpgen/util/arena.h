@@ -16,6 +16,7 @@ struct arena_block;
 
 struct arena {
     struct arena_block *block; /* newest block; older ones are linked behind it */
+    struct arena_block *spare; /* blocks of the usual size that were given back, and serve again */
     size_t used, most;         /* bytes handed out, scratch included: now, and the most so far */
     size_t limit;              /* bytes after which allocation fails; 0: no limit */
     bool limited;              /* it failed for the limit */

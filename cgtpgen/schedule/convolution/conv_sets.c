@@ -353,6 +353,20 @@ static bool may_have(const struct convolution *g, const struct conv_choice *c, i
                : best || (some && (channels <= 2 || (conv_has_shorts(g) && !(g->g_outputs && g->b_outputs))));
 }
 
+/* Registers of sets that have as many as there are, which is asked for once. Where loops are long more warps
+ * gain nothing, so that fewer registers for each are of use only where sets are the same. */
+static int most_of_all(struct arena *scratch, const struct plan *plan, struct convolution *g,
+                       const struct conv_choice *c, struct candidate q, int *held)
+{
+    q.point = g->device->occupancies - 1;
+    if (*held == 0) {
+        divide_as(scratch, plan, g, c, q);
+        *held = most_held(g);
+        arena_empty(scratch);
+    }
+    return *held;
+}
+
 /* The fastest with such loops, of sets so divided. Two channels a lane halve the work for forms and sums over
  * lanes; more warps hide latency; fewer sets read x less often. */
 static struct candidate fastest_of(struct arena *scratch, const struct plan *plan, struct convolution *g,
@@ -361,12 +375,16 @@ static struct candidate fastest_of(struct arena *scratch, const struct plan *pla
     int points = g->device->occupancies;
     static const int channels[CHANNELS_MOST] = {1, 2, 4, 3, 5, 6};
     struct candidate best = {points - 1, c->channels ? c->channels : 1, most_work, false, apart, mixes, 0};
+    int held[CHANNELS_MOST] = {0};
     for (int choice = 0; choice < 2 * CHANNELS_MOST * points; choice++) {
         const bool keeps = choice >= CHANNELS_MOST * points;
         const int o = choice / CHANNELS_MOST % points, v = channels[choice % CHANNELS_MOST];
         struct candidate q = {o, v, most_work, keeps, apart, mixes, 0};
         if (!may_have(g, c, v, mixes) || (c->warps && g->device->occupancy[o].warps != c->warps) ||
             !may_keep(g, c, q))
+            continue;
+        if (g->shared && !c->warps && o < points - 1 &&
+            most_of_all(scratch, plan, g, c, q, &held[choice % CHANNELS_MOST]) > point_registers(g, o))
             continue;
         divide_as(scratch, plan, g, c, q);
         q.time = time_of(g, o);
