@@ -375,6 +375,22 @@ static void count(struct kernel_schedule *k)
     }
 }
 
+static void count_registers(const struct cover *c)
+{
+    for (int s = 0; s < c->schedules; s++)
+        if (c->schedule[s].evaluation->registers)
+            c->schedule[s].evaluation->registers(c->arena, &c->schedule[s]);
+}
+
+static bool spills(const struct cover *c)
+{
+    bool any = false;
+    count_registers(c);
+    for (int s = 0; s < c->schedules; s++)
+        any |= c->schedule[s].spills;
+    return any;
+}
+
 static struct kernel_schedule cover_kernel(struct codes *codes, const struct plan *plan,
                                            const struct target *target, const struct kernel_plan *kernel)
 {
@@ -398,15 +414,14 @@ static struct kernel_schedule cover_kernel(struct codes *codes, const struct pla
     }
     if (groups > 1 && passes != 2) {
         struct cover together = cover_outputs(&base, &all);
-        bool spills = has_long_code(&together) && best.whole;
-        for (int s = 0; s < together.schedules; s++)
-            spills |= together.schedule[s].spills;
-        if (together.whole && (passes == 1 || (!spills && together.cost <= best.cost)))
+        const bool longer = has_long_code(&together) && best.whole;
+        if (together.whole && (passes == 1 || (!longer && together.cost <= best.cost && !spills(&together))))
             best = together;
     }
     if (!passes)
         try_slots(&base, &all, &best);
     name_schedules(&best);
+    count_registers(&best);
     for (int s = 0; s < best.schedules; s++)
         if (best.schedule[s].evaluation->finish)
             best.schedule[s].evaluation->finish(&best.schedule[s]);

@@ -97,6 +97,8 @@ struct evaluation {
     double (*least)(const struct demand *);
     /* Decides everything; why it does not after all, or NULL. */
     const char *(*plan)(struct arena *, struct schedule *);
+    /* Counts registers, and so whether it spills, of a schedule that may be taken; NULL: nothing. */
+    void (*registers)(struct arena *, struct schedule *);
     /* What has to be done of schedules that are taken alone; NULL: nothing. */
     void (*finish)(struct schedule *);
     /* Reports what is wrong with what it decided (check.h). */

@@ -349,16 +349,21 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     align_sets(g);
     if (too_short(g))
         return too_short(g);
-    int registers = device_registers(g->device, g->blocks * g->warps);
-    int beyond = kernel_size(d->kernel) > 4 ? BEYOND_DOUBLE : 0;
-    for (int i = 0; i < g->sets; i++) {
-        conv_registers(a, g, &g->set[i], registers);
-        s->spills |= g->set[i].registers_least > registers + beyond;
-    }
     s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
     const char *why = choose_routes(s, g);
     s->own = g;
     s->operations = g->operations;
     s->cost = g->cost;
     return why;
+}
+
+void conv_count_registers(struct arena *a, struct schedule *s)
+{
+    struct convolution *g = s->own;
+    const int registers = device_registers(g->device, g->blocks * g->warps),
+              beyond = kernel_size(g->demand->kernel) > 4 ? BEYOND_DOUBLE : 0;
+    for (int i = 0; i < g->sets; i++) {
+        conv_registers(a, g, &g->set[i], registers);
+        s->spills |= g->set[i].registers_least > registers + beyond;
+    }
 }

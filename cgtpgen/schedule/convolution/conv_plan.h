@@ -294,4 +294,7 @@ const char *conv_refuses_path(const struct target *, const struct demand *, cons
 /* Decides everything; returns why it cannot be after all, or NULL. */
 const char *conv_plan(struct arena *, struct schedule *);
 
+/* Registers of a chosen plan. */
+void conv_count_registers(struct arena *, struct schedule *);
+
 #endif

@@ -185,6 +185,7 @@ const struct evaluation convolution_evaluation = {
     .refuses = conv_refuses,
     .refuses_path = conv_refuses_path,
     .plan = conv_plan,
+    .registers = conv_count_registers,
     .finish = finish,
     .check = check,
     .areas = areas,
