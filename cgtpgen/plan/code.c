@@ -109,13 +109,15 @@ static int add_constant(struct code *c, struct surd s)
 
 int code_constant(struct code *c, struct surd s)
 {
-    int sign = s.sign, i = 0;
+    int sign = s.sign, i;
     assert(sign);
     s.sign = 1;
-    while (i < c->constants && !surd_equal(c->constant[i], s))
-        i++;
-    if (i < c->constants)
-        return sign * intern(c, CODE_CONSTANT, true, i, 0, 0);
+    const uint32_t key = surd_hash(s);
+    for (i = hash_first(&c->by_value, key); i >= 0; i = hash_next(&c->by_value, i))
+        if (surd_equal(c->constant[i], s))
+            return sign * intern(c, CODE_CONSTANT, true, i, 0, 0);
+    c->by_value.arena = c->arena;
+    hash_add(&c->by_value, key);
     int value = intern(c, CODE_CONSTANT, true, add_constant(c, s), 0, 0);
     if (surd_is_one(s))
         c->one = value;
@@ -307,6 +309,7 @@ static struct code *settle(struct arena *a, const struct code *from)
     *c = *from;
     c->arena = a;
     c->table = NULL;
+    c->by_value = (struct hash){0};
     c->capacity = c->constant_capacity = c->result_capacity = 0;
     c->node = arena_copy(a, from->node, (size_t)from->nodes * sizeof *c->node);
     c->constant = arena_copy(a, from->constant, (size_t)from->constants * sizeof *c->constant);

@@ -65,6 +65,7 @@ struct code {
     int one;                         /* the value one; 0: it is not there */
     /* while it is built, [capacity]: the first value of each list of nodes that hash alike; 0: none */
     int *table;
+    struct hash by_value; /* constants */
 };
 
 /* ---- building: no value is 0 but that to which something is added ---- */
