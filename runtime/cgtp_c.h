@@ -82,6 +82,9 @@ static inline void cgtp_add_sums(int64_t n, const double *restrict term, double 
         sum[i] += term[i];
 }
 
+/* Channels of which products by tables make sums at a time. */
+enum { CGTP_TABLE_CHANNELS = 64 };
+
 /* A segment of a row of x, y or z: mul channels of d components from `offset` on. */
 struct cgtp_segment {
     int64_t offset, mul;
@@ -97,6 +100,22 @@ struct cgtp_segment {
 static inline void cgtp_zero(int64_t n, real *restrict a)
 {
     memset(a, 0, (size_t)n * sizeof *a);
+}
+
+/* A matrix by tables: the terms value[t] a[j] of which its entries are sums, for t from start[j] to start[j + 1], each of
+ * the entry in cell[t] = row * columns + column. */
+struct cgtp_terms {
+    int rows, columns, depth;
+    const int *start;
+    const unsigned short *cell;
+    const real *value;
+};
+static inline void cgtp_table_matrix(real *restrict out, const struct cgtp_terms *m, int64_t step, const real *restrict a)
+{
+    cgtp_zero((int64_t)m->rows * m->columns, out);
+    for (int j = 0; j < m->depth; j++)
+        for (int t = m->start[j]; t < m->start[j + 1]; t++)
+            out[m->cell[t]] += m->value[t] * a[j * step];
 }
 
 /* One segment of a row from mul_ir order to components. */

@@ -20,8 +20,10 @@
 #define CGTP_UNITY_JOIN(name, file) CGTP_UNITY_PASTE(name, file)
 #define CGTP_UNITY_PASTE(name, file) name##_##file
 
-/* The functions of cgtp_c.h that depend on `real`. */
+/* What depends on `real` in cgtp_c.h. */
 #define cgtp_zero CGTP_UNITY(cgtp_zero)
+#define cgtp_terms CGTP_UNITY(cgtp_terms)
+#define cgtp_table_matrix CGTP_UNITY(cgtp_table_matrix)
 #define cgtp_to_components CGTP_UNITY(cgtp_to_components)
 #define cgtp_from_components CGTP_UNITY(cgtp_from_components)
 #define cgtp_row_to_components CGTP_UNITY(cgtp_row_to_components)

@@ -36,8 +36,7 @@ static const struct recipe *recipe_of(const struct demand *d, int path)
     return d->variant[d->variant_of[path]].product;
 }
 
-/* Matrices that the recipe reads are made of its inputs of A. */
-static bool has_matrix(const struct recipe *r, int input)
+bool table_has_matrix(const struct recipe *r, int input)
 {
     return r->input[input].role == ROLE_A && recipe_reads(r, input);
 }
@@ -46,7 +45,7 @@ static int matrices_of(const struct recipe *r)
 {
     int n = 0;
     for (int i = 0; i < r->inputs; i++)
-        n += has_matrix(r, i);
+        n += table_has_matrix(r, i);
     return n;
 }
 
@@ -117,12 +116,6 @@ bool paths_want_tables(const struct target *target, const struct demand *d)
 
 /* ---- tables ---- */
 
-/* A list of numbers, in lines that are not too long. */
-struct numbers {
-    struct text text;
-    size_t column;
-};
-
 static void put_number(struct numbers *to, const char *number)
 {
     enum { WIDTH = 100 };
@@ -132,6 +125,36 @@ static void put_number(struct numbers *to, const char *number)
     to->column = breaks ? n : to->column + n;
 }
 
+void table_terms_begin(struct arena *a, struct table_terms *t)
+{
+    *t = (struct table_terms){0};
+    t->start.text.arena = t->cell.text.arena = t->value.text.arena = a;
+}
+
+void table_terms_put(struct source *w, struct table_terms *t, const struct matrix *m)
+{
+    struct arena *a = w->arena;
+    for (int j = 0; j < m->depth; j++) {
+        put_number(&t->start, arena_printf(a, "%d", t->terms));
+        for (int cell = 0; cell < m->rows * m->columns; cell++) {
+            const int entry = m->entry[cell];
+            const struct linear_form *f = entry ? &m->form[(entry < 0 ? -entry : entry) - 1] : NULL;
+            for (int k = 0; f && k < f->terms; k++) {
+                const struct surd c = f->coefficient[k];
+                if (f->index[k] != j)
+                    continue;
+                put_number(&t->cell, arena_printf(a, "%d", cell));
+                put_number(&t->value,
+                           arena_printf(a, "%s%s", (c.sign < 0) != (entry < 0) ? "-" : "",
+                                        constant_name(w->constants, c.sign < 0 ? surd_negate(c) : c)));
+                t->terms++;
+            }
+        }
+    }
+    put_number(&t->start, arena_printf(a, "%d", t->terms));
+    t->starts += m->depth + 1;
+}
+
 struct tables {
     struct source *w;
     struct out *o;
@@ -139,35 +162,8 @@ struct tables {
     int matrices;
     const struct matrix **matrix;
     int *start; /* [matrices]: where its numbers begin among those of terms */
-    int starts, terms;
-    struct numbers start_of_j, cell, value; /* of terms */
+    struct table_terms terms;
 };
-
-/* The terms of a matrix, by j. */
-static void put_terms(struct tables *t, const struct matrix *m)
-{
-    struct arena *a = t->w->arena;
-    for (int j = 0; j < m->depth; j++) {
-        put_number(&t->start_of_j, arena_printf(a, "%d", t->terms));
-        for (int cell = 0; cell < m->rows * m->columns; cell++) {
-            const int entry = m->entry[cell];
-            const struct linear_form *f = entry ? &m->form[(entry < 0 ? -entry : entry) - 1] : NULL;
-            for (int k = 0; f && k < f->terms; k++) {
-                struct surd c = f->coefficient[k];
-                if (f->index[k] != j)
-                    continue;
-                const bool minus = (c.sign < 0) != (entry < 0);
-                c = c.sign < 0 ? surd_negate(c) : c;
-                put_number(&t->cell, arena_printf(a, "%d", cell));
-                put_number(&t->value,
-                           arena_printf(a, "%s%s", minus ? "-" : "", constant_name(t->w->constants, c)));
-                t->terms++;
-            }
-        }
-    }
-    put_number(&t->start_of_j, arena_printf(a, "%d", t->terms));
-    t->starts += m->depth + 1;
-}
 
 static int start_of(struct tables *t, const struct matrix *m)
 {
@@ -175,8 +171,8 @@ static int start_of(struct tables *t, const struct matrix *m)
         if (t->matrix[i] == m)
             return t->start[i];
     t->matrix[t->matrices] = m;
-    t->start[t->matrices++] = t->starts;
-    put_terms(t, m);
+    t->start[t->matrices++] = t->terms.starts;
+    table_terms_put(t->w, &t->terms, m);
     return t->start[t->matrices - 1];
 }
 
@@ -289,7 +285,7 @@ static void emit_matrices(const struct table_function *f)
     if (n > 1 || gradients_of_a(f->r))
         line(f->o, "const int cells = p.rows * p.columns;");
     for (int i = 0, at = 0; i < f->r->inputs; i++)
-        if (has_matrix(f->r, i)) {
+        if (table_has_matrix(f->r, i)) {
             line(f->o, "real *const %sm = %s;", name_of(f, i),
                  at ? arena_printf(f->arena, "scratch + %s", cells_before(f, at)) : "scratch");
             line(f->o, "cgtp_table_matrix(%sm, p, terms, %s);", name_of(f, i), name_of(f, i));
@@ -334,18 +330,35 @@ static void emit_gradient_of_a(const struct table_function *f, const struct reci
     line(o, "cgtp_table_back(%s, p, terms, sums);", q->name);
 }
 
-/* What is summed over rows of M, or over its columns: M of the first times the second. */
-struct table_sums {
-    int n;
-    struct recipe_product *product;
-};
-
-static int sum_number(struct table_sums *s, struct recipe_product q)
+void table_sums_begin(struct arena *a, struct table_sums *s, const struct recipe *r)
 {
+    int most = 0;
+    for (int i = 0; i < r->outputs; i++)
+        most += r->output[i].parts;
+    *s = (struct table_sums){0, NEW_ARRAY(a, struct recipe_product, most + 1)};
+}
+
+bool table_output_by(const struct recipe_output *q, bool columns)
+{
+    return q->role == ROLE_W ? q->by_r == columns : q->role == (columns ? ROLE_G : ROLE_B);
+}
+
+int table_sum_of(const struct recipe *r, const struct recipe_output *q, int part, bool columns,
+                 struct table_sums *s, int *factor)
+{
+    const struct recipe_part *p = &q->part[part];
+    struct recipe_product sum = columns && !q->prescaled ? r->r[p->vector] : (struct recipe_product){0, 0};
+    *factor = p->factor;
+    if (q->prescaled) { /* M of the factor times B, as weights meet what comes of that, too */
+        sum = (struct recipe_product){p->factor, r->u[p->vector].second};
+        *factor = r->u[p->vector].first;
+    } else if (!columns) {
+        sum = r->l[p->vector];
+    }
     int i = 0;
-    while (i < s->n && (s->product[i].first != q.first || s->product[i].second != q.second))
+    while (i < s->n && (s->product[i].first != sum.first || s->product[i].second != sum.second))
         i++;
-    s->product[i] = q;
+    s->product[i] = sum;
     s->n += i == s->n;
     return i;
 }
@@ -355,27 +368,19 @@ static void emit_loop(const struct table_function *f, bool columns)
 {
     const struct recipe *r = f->r;
     const char letter = columns ? 'r' : 'l';
-    const enum role role = columns ? ROLE_G : ROLE_B;
-    int most = r->rs + r->ls + 1;
-    for (int i = 0; i < r->outputs; i++)
-        most += r->output[i].parts;
-    struct table_sums sums = {0, NEW_ARRAY(f->arena, struct recipe_product, most)};
+    struct table_sums sums;
+    table_sums_begin(f->arena, &sums, r);
     struct text uses = {.arena = f->arena};
     struct out later = {.text = &uses, .depth = f->o->depth + 1};
     for (int i = 0; i < r->outputs; i++) {
         const struct recipe_output *q = &r->output[i];
         struct text sum = {.arena = f->arena};
-        if (q->role != role && (q->role != ROLE_W || q->by_r != columns))
+        if (!table_output_by(q, columns))
             continue;
-        for (int k = 0; k < q->parts; k++) {
-            const struct recipe_part *part = &q->part[k];
-            const struct recipe_product *u = q->prescaled ? &r->u[part->vector] : NULL;
-            const int number = sum_number(&sums, u         ? (struct recipe_product){part->factor, u->second}
-                                                 : columns ? r->r[part->vector]
-                                                           : r->l[part->vector]);
-            text_printf(
-                &sum, "%s%s", sum.n ? " + " : "",
-                product(f, u ? u->first : part->factor, arena_printf(f->arena, "%c%d", letter, number)));
+        for (int k = 0, factor; k < q->parts; k++) {
+            const int number = table_sum_of(r, q, k, columns, &sums, &factor);
+            text_printf(&sum, "%s%s", sum.n ? " + " : "",
+                        product(f, factor, arena_printf(f->arena, "%c%d", letter, number)));
         }
         if (q->role == ROLE_W)
             line(&later, "%ssum += %s;", q->name, text_string(&sum));
@@ -482,7 +487,7 @@ void path_tables(struct source *w, struct text *item, const bool *takes, int war
                        .name = arena_printf(w->arena, "%s_", w->schedule->name),
                        .matrix = NEW_ARRAY(w->arena, const struct matrix *, paths + 1),
                        .start = NEW_ARRAY(w->arena, int, paths + 1)};
-    t.start_of_j.text.arena = t.cell.text.arena = t.value.text.arena = w->arena;
+    table_terms_begin(w->arena, &t.terms);
     for (int i = 0, number = 0; i < paths; i++) {
         bool known = false;
         for (int k = 0; takes[i] && k < i; k++)
@@ -493,7 +498,7 @@ void path_tables(struct source *w, struct text *item, const bool *takes, int war
     text_printf(w->out,
                 "/* The terms of all paths' tensors, by tables. */\nCGTP_TABLE int %sstart[] = {%s};\n"
                 "CGTP_TABLE unsigned short %scell[] = {%s};\nCGTP_TABLE real %svalue[] = {%s};\n\n",
-                t.name, text_string(&t.start_of_j.text), t.name, text_string(&t.cell.text), t.name,
-                text_string(&t.value.text));
+                t.name, text_string(&t.terms.start.text), t.name, text_string(&t.terms.cell.text), t.name,
+                text_string(&t.terms.value.text));
     text_put(w->out, text_string(&rest), rest.n);
 }

@@ -34,6 +34,7 @@ struct loops {
     int64_t *brought_at; /* [kernel inputs] */
     int64_t *term_at;    /* [demand's outputs]: contributions of one item to compensated and wide outputs */
     int64_t scratch;     /* elements that a part needs */
+    bool by_table;       /* are products of matrices by tables? */
 };
 
 /* The plan of the current schedule. */

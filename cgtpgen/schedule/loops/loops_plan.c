@@ -4,6 +4,7 @@
 #include "schedule/loops/loops.h"
 
 #include "schedule/path.h"
+#include "schedule/path_table.h"
 
 /* ---- what the writers ask ---- */
 
@@ -221,6 +222,7 @@ const char *loops_plan(struct arena *a, struct schedule *s)
     find_transposed(a, d, l);
     find_staging(a, d, l);
     lay_out_scratch(a, s, l);
+    l->by_table = paths_want_tables(s->target, d);
     s->own = l;
     s->operations = demand_operations(d);
     s->cost = operations_flops(s->operations);

@@ -1,6 +1,6 @@
 /* loops_product.c - see loops_product.h. Straight-line code for one channel inside a loop over channels,
  * which any compiler vectorises: every array is contiguous in the channel. */
-#include "schedule/loops/loops_product.h"
+#include "schedule/loops/loops.h"
 
 #include <string.h>
 
@@ -107,6 +107,14 @@ void loops_product(struct source *s, const struct product_function *f)
 {
     struct text *out = s->out;
     struct writer w = {.out = out, .f = f, .r = f->recipe, .m = f->matrix};
+    if (own(s)->by_table && !f->elementwise) {
+        const char *table = loops_table_function(s, f->recipe);
+        loops_table_numbers(s, f);
+        emit_signature(&w);
+        loops_table_call(s, f, table);
+        text_printf(out, "}\n\n");
+        return;
+    }
     struct code_printer p = {.out = out,
                              .code =
                                  codes_lower(s->demand->codes, f->recipe, f->matrix, f->elementwise, false),
