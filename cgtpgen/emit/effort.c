@@ -19,6 +19,10 @@ double compile_seconds(const struct backend *b, const char *text, size_t n)
             at = close ? close + 1 : end - 1;
             continue;
         }
+        if (end - at > 6 && !memcmp(at, "[] = {", 6)) { /* numbers of a table take next to nothing */
+            const char *close = strstr(at, "};");
+            at = close ? close : end - 1;
+        }
         statements += *at == ';';
         arguments += *at == ',';
         fors += is_loop(at, end);
