@@ -88,13 +88,6 @@ template <typename Stage, int stages> struct cgtp_ring {
     }
 };
 
-/* A number that the lane which leads knows of an item. */
-CGTP_DEVICE void cgtp_lead_number(int64_t &to, int64_t number, bool leads)
-{
-    if (leads)
-        to = number;
-}
-
 /* ---- copies into a stage: slices are those of the lane's own stage, addresses of rows those of the lane
  * ---- */
 

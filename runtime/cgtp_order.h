@@ -23,6 +23,13 @@ enum {
     CGTP_SORT_SCANS = 4  /* warps of a block that adds up counts */
 };
 
+/* The number of an edge, to where a group of warps finds it, from the lane that leads. */
+CGTP_DEVICE void cgtp_lead_number(int64_t &to, int64_t number, bool leads)
+{
+    if (leads)
+        to = number;
+}
+
 /* A pass: n keys and the numbers that belong to them, from one list to another. */
 template <typename Index> struct cgtp_sort_pass {
     int64_t n, tiles;

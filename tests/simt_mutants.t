@@ -72,6 +72,8 @@ def needless(file, text, match, kernel):
         return "cgtp_hand_over<" not in kernel or "CGTP_TEAMS" not in kernel
     if file == "cgtp_convolution.h" and "cgtp_ring<" not in kernel:
         return True
+    if file == "cgtp_batch.h":
+        return "cgtp_turn(" not in kernel
     if "cgtp_clear_stages(" in text[:match.start()].rpartition("\ntemplate ")[2]:
         return "cgtp_clear_stages(" not in kernel
     if file != "cgtp_epilogue.h" or "sync_warp" not in match.group():

@@ -128,11 +128,6 @@ int conv_numbers(const struct conv_program *c, enum slot slot, bool output, int 
     return n;
 }
 
-static const struct operand *operand_of(const struct conv_program *c, int number)
-{
-    return &c->k->operand[number];
-}
-
 int conv_spread(const struct conv_program *c, int64_t mul)
 {
     int i = 0;
@@ -221,7 +216,7 @@ static void add_input(struct conv_program *c, int number)
 {
     static const char *const tables[SLOT_COUNT] = {[SLOT_X] = "x", [SLOT_W] = "w"};
     static const char *const by[SLOT_COUNT] = {[SLOT_X] = ", by irreps segment", [SLOT_W] = ", by path"};
-    const struct operand *o = operand_of(c, number);
+    const struct operand *o = conv_operand(c, number);
     const int place = add_place(
         c, (struct place){.name = o->symbol,
                           .operand = o,
@@ -279,8 +274,8 @@ static void add_staging(struct conv_program *c)
                                                .row_elements = g->edge_row,
                                                .table = conv_x_out(g, c->s)});
     for (int i = 0; i < n; i++)
-        add_x_fields(c, c->edges, operand_of(c, number[i]),
-                     arena_printf(c->a, "%s, by irreps segment", operand_of(c, number[i])->name));
+        add_x_fields(c, c->edges, conv_operand(c, number[i]),
+                     arena_printf(c->a, "%s, by irreps segment", conv_operand(c, number[i])->name));
     if (g->g_outputs) {
         const struct place rows = {
             .name = "rows", .how = HOW_CODE, .clock = c->node, .group = STAGING, .size = size};
@@ -303,7 +298,7 @@ static void add_staging(struct conv_program *c)
 static void add_sums(struct conv_program *c, int number)
 {
     const struct convolution *g = c->g;
-    const struct operand *o = operand_of(c, number);
+    const struct operand *o = conv_operand(c, number);
     const int place = c->place[number] = conv_row(c, o, c->edge);
     struct place *q = &c->p->place[place];
     q->rows = g->part_buffer ? "parts" : NULL;
@@ -343,14 +338,14 @@ static int waits_in(const struct conv_program *c, const struct operand *out)
         return -1;
     n = conv_numbers(c, SLOT_W, false, number);
     for (int i = 0; i < n; i++)
-        if (operand_of(c, number[i])->held == out->held)
+        if (conv_operand(c, number[i])->held == out->held)
             return c->place[number[i]];
     return -1;
 }
 
 static void add_gradients(struct conv_program *c, int number)
 {
-    const struct operand *o = operand_of(c, number);
+    const struct operand *o = conv_operand(c, number);
     const int in = waits_in(c, o), place = c->place[number] = conv_row(c, o, c->edge);
     struct place *q = &c->p->place[place];
     q->table = "w";
@@ -372,7 +367,7 @@ static void add_outputs(struct conv_program *c)
         add_sums(c, number[i]);
     n = conv_numbers(c, SLOT_G, true, number);
     for (int i = 0; i < n; i++)
-        c->place[number[i]] = conv_row(c, operand_of(c, number[i]), c->node);
+        c->place[number[i]] = conv_row(c, conv_operand(c, number[i]), c->node);
     n = conv_numbers(c, SLOT_W, true, number);
     for (int i = 0; i < n; i++)
         add_gradients(c, number[i]);
@@ -397,7 +392,7 @@ static void add_places(struct conv_program *c)
 {
     const struct convolution *g = c->g;
     for (int i = 0; i < c->k->form->inputs; i++)
-        if (demand_reads(g->demand, i) && operand_of(c, i)->slot != SLOT_G)
+        if (demand_reads(g->demand, i) && conv_operand(c, i)->slot != SLOT_G)
             add_input(c, i);
     if (g->b_outputs && !g->edge_buffer)
         c->sender = add_number(c, "sender");
@@ -415,8 +410,8 @@ static void add_places(struct conv_program *c)
     }
     add_outputs(c);
     for (int i = 0; g->keeps_z && i < c->k->form->inputs; i++)
-        if (demand_reads(g->demand, i) && operand_of(c, i)->slot == SLOT_G) {
-            const struct operand *o = operand_of(c, i);
+        if (demand_reads(g->demand, i) && conv_operand(c, i)->slot == SLOT_G) {
+            const struct operand *o = conv_operand(c, i);
             c->place[i] = add_place(c, (struct place){.name = o->symbol,
                                                       .how = HOW_CODE,
                                                       .clock = c->node,

@@ -4,73 +4,6 @@
 #include "plan/code.h"
 #include "schedule/convolution/conv_program.h"
 
-#include <string.h>
-
-static const struct operand *operand_of(const struct conv_program *c, int number)
-{
-    return &c->k->operand[number];
-}
-
-/* ---- arguments ---- */
-
-static struct argument field_of(int place, int field)
-{
-    struct argument q = build_at(place, -1, (struct address){0});
-    q.field = field;
-    return q;
-}
-
-static struct argument variable(const char *name, int64_t by)
-{
-    struct argument q = build_number(0);
-    build_term(&q.at, name, by);
-    return q;
-}
-
-/* What is passed through a conversion. */
-static struct argument through(struct conv_program *c, const char *function, const int *numbers,
-                               const char *type, int arguments, const struct argument *argument)
-{
-    struct argument q = argument[0];
-    q.of = ARGUMENT_CALL;
-    q.call = build_make(c->p, function, numbers, arguments, argument);
-    q.call->type = type;
-    return q;
-}
-
-static struct argument from(struct argument q, int64_t offset)
-{
-    q.at.offset += offset;
-    return q;
-}
-
-/* The lane's number among those of its edge, and of blocks before. */
-static const char *first_lane(const struct conv_program *c)
-{
-    const char *lane = c->s->lanes < LANES ? arena_printf(c->a, "lane %% %d", c->s->lanes) : "lane";
-    return c->s->channel_blocks > 1 ? arena_printf(c->a, "channel_block * %d + %s", c->s->lanes, lane) : lane;
-}
-
-static int field_named(const struct conv_program *c, int place, const char *name)
-{
-    const struct place *q = &c->p->place[place];
-    int i = 0;
-    while (strcmp(q->field[i].name, name) != 0)
-        i++;
-    return i;
-}
-
-/* Elements of a lane's array of slot z before a path's segment. */
-static int z_before(const struct conv_program *c, const struct path *path)
-{
-    const struct layout *lane = &c->s->lane;
-    const char *name = arena_printf(c->a, "s%d", path->z);
-    int i = 0;
-    while (strcmp(lane->field[i].name, name) != 0)
-        i++;
-    return lane->field[i].at / lane->field[i].element;
-}
-
 /* ---- steps of an edge ---- */
 
 static void declare(struct conv_program *c, int *local, const char *name, int elements, bool zeros)
@@ -87,7 +20,7 @@ static int x_elements(const struct conv_program *c, int x)
 
 static void declare_x(struct conv_program *c, int number, bool zeros)
 {
-    const char *name = operand_of(c, number)->symbol;
+    const char *name = conv_operand(c, number)->symbol;
     for (int i = 0; i < c->s->xs; i++)
         declare(c, &c->x[number][c->s->x[i]], conv_field(c->a, name, SLOT_X, c->s->x[i]),
                 x_elements(c, c->s->x[i]), zeros);
@@ -107,14 +40,14 @@ static int sums_length(int n)
  * place: in one call, unless the components of some slices are apart. */
 static void move_x(struct conv_program *c, int number, int place, int first, bool load)
 {
-    const struct operand *o = operand_of(c, number);
+    const struct operand *o = conv_operand(c, number);
     struct argument *all = NEW_ARRAY(c->a, struct argument, 2 * c->s->xs + 1);
     bool apart = false;
     int n = 0;
-    all[n++] = variable("lane", 1);
+    all[n++] = conv_variable("lane", 1);
     for (int i = 0; i < c->s->xs; i++) {
         const struct argument array = build_in(c->x[number][c->s->x[i]], 0),
-                              slice = field_of(place, first + i);
+                              slice = conv_at(place, first + i);
         all[n++] = load ? array : slice;
         all[n++] = load ? slice : array;
         apart |= block_is_apart(&o->block[c->s->x[i]]);
@@ -139,7 +72,7 @@ static void move_x(struct conv_program *c, int number, int place, int first, boo
 static void declare_rows(struct conv_program *c)
 {
     for (int i = 0; i < c->k->form->inputs; i++) {
-        const struct operand *o = operand_of(c, i);
+        const struct operand *o = conv_operand(c, i);
         if (c->place[i] >= 0 && o->slot == SLOT_Y)
             declare(c, &c->local[i], o->symbol, (int)o->dim, false);
         if (c->place[i] >= 0 && o->slot == SLOT_X)
@@ -151,9 +84,9 @@ static void load_rows(struct conv_program *c)
 {
     const int inputs = c->k->form->inputs;
     for (int i = 0; i < inputs; i++) {
-        const struct operand *o = operand_of(c, i);
+        const struct operand *o = conv_operand(c, i);
         if (c->place[i] >= 0 && o->slot == SLOT_Y) {
-            struct argument row = field_of(c->place[i], 0);
+            struct argument row = conv_at(c->place[i], 0);
             if (c->s->lanes < LANES)
                 build_term(&row.at, "side", conv_y_room(o, c->s) / conv_abreast(c->s));
             build_call(c->p, "cgtp_load_row", (int[]){(int)o->dim, 0}, 2,
@@ -169,94 +102,11 @@ static void declare_sums(struct conv_program *c)
     for (int i = 0; i < c->g->demand->outputs; i++) {
         const int number = conv_number(c, true, c->g->demand->output[i]);
         int begin, ys = conv_summed_ys(c->g, c->s, &begin);
-        if (operand_of(c, number)->slot == SLOT_Y)
-            declare(c, &c->local[number], operand_of(c, number)->symbol, begin + sums_length(ys), true);
-        if (operand_of(c, number)->slot == SLOT_X)
+        if (conv_operand(c, number)->slot == SLOT_Y)
+            declare(c, &c->local[number], conv_operand(c, number)->symbol, begin + sums_length(ys), true);
+        if (conv_operand(c, number)->slot == SLOT_X)
             declare_x(c, number, true);
     }
-}
-
-/* ---- paths ---- */
-
-static const struct operand *place_operand(const struct conv_program *c, int place)
-{
-    return c->p->place[place].operand;
-}
-
-/* A path's weights, or where their gradients go. */
-static struct argument weights(struct conv_program *c, const struct path *path, int number)
-{
-    const struct operand *o = operand_of(c, number);
-    const int v = conv_channels(c->s, path->mul_x), aligned = c->g->aligned[SLOT_W];
-    const bool some = !conv_is_whole(c->s, path->mul_x);
-    const char *type = operand_size(o) == 2 ? precision_table[o->held].c : NULL;
-    if (!o->output) {
-        struct argument q =
-            field_of(c->place[number],
-                     field_named(c, c->place[number], conv_field(c->a, o->symbol, SLOT_W, path->number)));
-        build_term(&q.at, "lane", v);
-        q.element = v == 1;
-        return !type ? q
-                     : through(c, v == 1 ? "cgtp_widen" : "cgtp_incoming", (int[]){v == 1 ? 0 : v, 0, 0},
-                               NULL, 1, &q);
-    }
-    const char *mul = c->s->parts > 1 ? arena_printf(c->a, "%d", path->mul_x) : "";
-    const struct argument channels =
-        some ? variable(arena_printf(c->a, "channels%s", mul), 1) : build_number(v);
-    const struct place *place = &c->p->place[c->place[number]];
-    if (place->how == HOW_CODE) { /* they wait where the weights were */
-        const char *field = conv_field(c->a, place_operand(c, place->alias)->symbol, SLOT_W, path->number);
-        struct argument slice = field_of(c->place[number], field_named(c, c->place[number], field));
-        build_term(&slice.at, "lane", v);
-        return through(c, "cgtp_outgoing_slice", (int[]){v, 0, 0}, type, 2,
-                       (struct argument[]){slice, channels});
-    }
-    struct argument q = from(field_of(c->place[number], 0), path->weight_offset);
-    if (c->s->parts > 1)
-        build_term(&q.at, first_lane(c), v);
-    if (!some && (!aligned || aligned >= v))
-        return through(c, "cgtp_outgoing", (int[]){v, 0, 0}, type, 1, &q);
-    const struct argument all[] = {q, channels};
-    return through(c, "cgtp_outgoing_some", (int[]){v, aligned, 0}, type, 2, all);
-}
-
-/* The lane's part of a row of slot z, or of what is added to it. */
-static struct argument part_of_z(struct conv_program *c, const struct path *path, int number)
-{
-    const int at = z_before(c, path);
-    if (operand_of(c, number)->output || !c->g->keeps_z)
-        return build_in(c->local[number], at);
-    struct argument q = from(field_of(c->place[number], 0), 0);
-    if (at)
-        build_term(&q.at, "CGTP_LANES", at);
-    return through(c, "cgtp_kept", (int[]){conv_channels(c->s, path->mul_x) * (2 * path->l3 + 1), 0, 0}, NULL,
-                   2, (struct argument[]){q, variable("lane", 1)});
-}
-
-/* What the code of a path, and of those that are computed with it, is given. */
-static void call_path(struct conv_program *c, const int *paths)
-{
-    const struct problem *problem = c->g->demand->plan->problem;
-    const struct code *code = c->g->code[paths[0]];
-    const struct recipe *r = code->recipe;
-    struct argument *all = NEW_ARRAY(c->a, struct argument, r->inputs + r->outputs + 1);
-    int n = 0;
-    for (int i = 0; i < r->inputs + r->outputs; i++) {
-        const bool input = i < r->inputs;
-        if (input && !recipe_reads(r, i))
-            continue;
-        const enum role role = input ? r->input[i].role : r->output[i - r->inputs].role;
-        const int source = input ? r->input[i].source : r->output[i - r->inputs].source;
-        const int copy = input ? r->input[i].copy : r->output[i - r->inputs].copy,
-                  number = conv_number(c, !input, source);
-        const struct path *path = &problem->path[paths[code->matrices ? copy : 0]];
-        all[n] = role == ROLE_A   ? build_in(c->local[number], problem->y.segment[path->y].offset)
-                 : role == ROLE_B ? build_in(c->x[number][path->x], 0)
-                 : role == ROLE_G ? part_of_z(c, path, number)
-                                  : weights(c, path, number);
-        all[n++].touch = input ? TOUCH_READ : role == ROLE_W ? TOUCH_WRITE : TOUCH_ADD;
-    }
-    build_code(c->p, paths[0], code, n, all);
 }
 
 /* ---- outputs ---- */
@@ -265,17 +115,17 @@ static void call_path(struct conv_program *c, const int *paths)
 static void sum_lanes(struct conv_program *c, int number)
 {
     int begin, ys = conv_summed_ys(c->g, c->s, &begin);
-    const struct argument row = from(field_of(c->place[number], 0), begin),
+    const struct argument row = conv_from(conv_at(c->place[number], 0), begin),
                           sums = build_in(c->local[number], begin);
     const char *way = c->g->reduces ? "CGTP_STORE" : conv_how(c->g);
     if (c->s->lanes < LANES) {
-        const struct argument all[] = {row, sums, variable("there", 1)};
+        const struct argument all[] = {row, sums, conv_variable("there", 1)};
         build_call(c->p, "cgtp_reduce_items", (int[]){ys, 0}, 3, all);
         build_last(c->p)->type = arena_printf(c->a, "%s, %d", way, c->s->lanes);
         return;
     }
     if (c->lanes_sums >= 0) {
-        const struct argument room = field_of(c->lanes_sums, 0);
+        const struct argument room = conv_at(c->lanes_sums, 0);
         build_call(c->p, "cgtp_spread_sums", (int[]){ys, 0}, 2, (struct argument[]){room, sums});
         build_call(c->p, "cgtp_join_sums", (int[]){ys, 0}, 2, (struct argument[]){row, room});
     } else {
@@ -291,7 +141,7 @@ static void sum_warps(struct conv_program *c, int n, const int *number)
 {
     if (c->g->orders) {
         const char *leads = c->s->channel_blocks > 1 ? "channel_block == 0 && lane == 0" : "lane == 0";
-        const struct argument all[] = {field_of(c->items, 0), field_of(c->item, 0), variable(leads, 1)};
+        const struct argument all[] = {conv_at(c->items, 0), conv_at(c->item, 0), conv_variable(leads, 1)};
         build_call(c->p, "cgtp_lead_number", (int[]){0}, 3, all);
     }
     for (int i = 0; i < n; i++) {
@@ -344,7 +194,7 @@ static bool loads_later(const struct conv_program *c)
 {
     bool short_rows = false;
     for (int i = 0; i < c->k->form->inputs; i++)
-        short_rows |= operand_size(operand_of(c, i)) == 2;
+        short_rows |= operand_size(conv_operand(c, i)) == 2;
     return (c->g->b_outputs || short_rows) && (c->s->lanes == LANES || !c->g->orders);
 }
 
@@ -420,7 +270,7 @@ static void name_w(struct conv_program *c)
 static void call_paths(struct conv_program *c, int first, int end)
 {
     for (int i = first; i < end; i += conv_together(c->g, c->s->path[i]))
-        call_path(c, &c->s->path[i]);
+        conv_call_path(c, &c->s->path[i]);
 }
 
 /* In the middle of an edge's work: gradients of x of the edge before leave, and copies for a later one start.
@@ -527,7 +377,7 @@ static void begin_receiver(struct conv_program *c)
 {
     int *number = conv_some(c), n = conv_numbers(c, SLOT_G, true, number);
     for (int i = 0; i < n; i++) {
-        const char *name = operand_of(c, number[i])->symbol;
+        const char *name = conv_operand(c, number[i])->symbol;
         declare(c, &c->local[number[i]], name, conv_lane_elements(c), true);
         if (!c->g->carries)
             continue;
@@ -537,19 +387,19 @@ static void begin_receiver(struct conv_program *c)
     }
     n = conv_numbers(c, SLOT_G, false, number);
     for (int i = 0; i < n; i++) {
-        const struct operand *o = operand_of(c, number[i]);
+        const struct operand *o = conv_operand(c, number[i]);
         const int row = conv_row(c, o, c->node);
         if (!c->g->keeps_z)
             declare(c, &c->local[number[i]], o->symbol, conv_lane_elements(c), false);
         for (int k = 0; k < c->s->parts; k++) {
             const int mul = c->s->part[k], at = z_begin(c, mul);
             struct argument to =
-                c->g->keeps_z ? field_of(c->place[number[i]], 0) : build_in(c->local[number[i]], at);
+                c->g->keeps_z ? conv_at(c->place[number[i]], 0) : build_in(c->local[number[i]], at);
             if (c->g->keeps_z && at)
                 build_term(&to.at, "CGTP_LANES", at);
-            build_call(
-                c->p, c->g->keeps_z ? "cgtp_keep_segments" : "cgtp_load_segments", (int[]){0}, 4,
-                (struct argument[]){to, field_of(row, 0), variable("channel_block", 1), variable("lane", 1)});
+            build_call(c->p, c->g->keeps_z ? "cgtp_keep_segments" : "cgtp_load_segments", (int[]){0}, 4,
+                       (struct argument[]){to, conv_at(row, 0), conv_variable("channel_block", 1),
+                                           conv_variable("lane", 1)});
             if (of_table(c, mul, true) && c->g->keeps_z)
                 build_last(c->p)->scaled = conv_has_factors(c->g, c->s, mul);
             else
@@ -567,8 +417,8 @@ static void end_receiver(struct conv_program *c)
         const struct argument pair[] = {build_in(c->carried[number[i]], 0), build_in(c->local[number[i]], 0)};
         if (c->s->lanes < LANES)
             build_call(c->p, "cgtp_join_items", (int[]){c->s->lanes, 0}, 1, &pair[1]);
-        sums[i] = c->g->carries ? through(c, "cgtp_carried", (int[]){0}, NULL, 2, pair)
-                                : through(c, "cgtp_plain", (int[]){0}, NULL, 1, &pair[1]);
+        sums[i] = c->g->carries ? conv_through(c, "cgtp_carried", (int[]){0}, NULL, 2, pair)
+                                : conv_through(c, "cgtp_plain", (int[]){0}, NULL, 1, &pair[1]);
     }
     if (c->g->hands_over)
         build_hand_over(c->p, n, sums);
@@ -579,11 +429,12 @@ static void end_receiver(struct conv_program *c)
             build_call(c->p, "cgtp_finish", (int[]){0}, 2, pair);
         for (int k = 0; k < c->s->parts; k++) {
             const int mul = c->s->part[k];
-            const struct argument part = from(pair[1], z_begin(c, mul));
+            const struct argument part = conv_from(pair[1], z_begin(c, mul));
             scale(c, mul, part);
             build_call(c->p, "cgtp_store_segments", (int[]){0}, 5,
-                       (struct argument[]){field_of(c->rows, 0), part, field_of(row, 0),
-                                           variable("channel_block", 1), variable("cgtp_reload_lane()", 1)});
+                       (struct argument[]){conv_at(c->rows, 0), part, conv_at(row, 0),
+                                           conv_variable("channel_block", 1),
+                                           conv_variable("cgtp_reload_lane()", 1)});
             of_table(c, mul, true);
             build_meet(c->p, SCOPE_WARP);
         }

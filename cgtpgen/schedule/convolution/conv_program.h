@@ -43,6 +43,23 @@ int conv_lane_elements(const struct conv_program *);
 /* A row in memory that calls use where it stands: a place, of the turns of a loop. */
 int conv_row(struct conv_program *, const struct operand *, int clock);
 
+/* The operand of a number. */
+static inline const struct operand *conv_operand(const struct conv_program *c, int number)
+{
+    return &c->k->operand[number];
+}
+
+/* Arguments: a field of a place; a variable times a number; one passed through a conversion, after whose
+ * numbers a type stands; one so many elements further. */
+struct argument conv_at(int place, int field);
+struct argument conv_variable(const char *name, int64_t by);
+struct argument conv_through(struct conv_program *, const char *function, const int *numbers,
+                             const char *type, int arguments, const struct argument *);
+struct argument conv_from(struct argument, int64_t offset);
+
+/* The code of a path, and of those that are computed with it. */
+void conv_call_path(struct conv_program *, const int *paths);
+
 /* How sums reach an output of slot y: several adders add atomically. */
 static inline const char *conv_how(const struct convolution *g)
 {

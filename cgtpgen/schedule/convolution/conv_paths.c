@@ -1,0 +1,148 @@
+/* conv_paths.c - the pipelined convolution: arguments of calls, and the calls of paths' codes. */
+#include "plan/code.h"
+#include "schedule/convolution/conv_program.h"
+
+#include <string.h>
+
+/* ---- arguments ---- */
+
+struct argument conv_at(int place, int field)
+{
+    struct argument q = build_at(place, -1, (struct address){0});
+    q.field = field;
+    return q;
+}
+
+struct argument conv_variable(const char *name, int64_t by)
+{
+    struct argument q = build_number(0);
+    build_term(&q.at, name, by);
+    return q;
+}
+
+/* What is passed through a conversion. */
+struct argument conv_through(struct conv_program *c, const char *function, const int *numbers,
+                             const char *type, int arguments, const struct argument *argument)
+{
+    struct argument q = argument[0];
+    q.of = ARGUMENT_CALL;
+    q.call = build_make(c->p, function, numbers, arguments, argument);
+    q.call->type = type;
+    return q;
+}
+
+struct argument conv_from(struct argument q, int64_t offset)
+{
+    q.at.offset += offset;
+    return q;
+}
+
+/* The lane's number among those of its edge, and of blocks before. */
+static const char *first_lane(const struct conv_program *c)
+{
+    const char *lane = c->s->lanes < LANES ? arena_printf(c->a, "lane %% %d", c->s->lanes) : "lane";
+    return c->s->channel_blocks > 1 ? arena_printf(c->a, "channel_block * %d + %s", c->s->lanes, lane) : lane;
+}
+
+static int field_named(const struct conv_program *c, int place, const char *name)
+{
+    const struct place *q = &c->p->place[place];
+    int i = 0;
+    while (strcmp(q->field[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+/* Elements of a lane's array of slot z before a path's segment. */
+static int z_before(const struct conv_program *c, const struct path *path)
+{
+    const struct layout *lane = &c->s->lane;
+    const char *name = arena_printf(c->a, "s%d", path->z);
+    int i = 0;
+    while (strcmp(lane->field[i].name, name) != 0)
+        i++;
+    return lane->field[i].at / lane->field[i].element;
+}
+
+/* ---- paths ---- */
+
+static const struct operand *place_operand(const struct conv_program *c, int place)
+{
+    return c->p->place[place].operand;
+}
+
+/* A path's weights, or where their gradients go. */
+static struct argument weights(struct conv_program *c, const struct path *path, int number)
+{
+    const struct operand *o = conv_operand(c, number);
+    const int v = conv_channels(c->s, path->mul_x), aligned = c->g->aligned[SLOT_W];
+    const bool some = !conv_is_whole(c->s, path->mul_x);
+    const char *type = operand_size(o) == 2 ? precision_table[o->held].c : NULL;
+    if (!o->output) {
+        struct argument q =
+            conv_at(c->place[number],
+                    field_named(c, c->place[number], conv_field(c->a, o->symbol, SLOT_W, path->number)));
+        build_term(&q.at, "lane", v);
+        q.element = v == 1;
+        return !type ? q
+                     : conv_through(c, v == 1 ? "cgtp_widen" : "cgtp_incoming", (int[]){v == 1 ? 0 : v, 0, 0},
+                                    NULL, 1, &q);
+    }
+    const char *mul = c->s->parts > 1 ? arena_printf(c->a, "%d", path->mul_x) : "";
+    const struct argument channels =
+        some ? conv_variable(arena_printf(c->a, "channels%s", mul), 1) : build_number(v);
+    const struct place *place = &c->p->place[c->place[number]];
+    if (place->how == HOW_CODE) { /* they wait where the weights were */
+        const char *field = conv_field(c->a, place_operand(c, place->alias)->symbol, SLOT_W, path->number);
+        struct argument slice = conv_at(c->place[number], field_named(c, c->place[number], field));
+        build_term(&slice.at, "lane", v);
+        return conv_through(c, "cgtp_outgoing_slice", (int[]){v, 0, 0}, type, 2,
+                            (struct argument[]){slice, channels});
+    }
+    struct argument q = conv_from(conv_at(c->place[number], 0), path->weight_offset);
+    if (c->s->parts > 1)
+        build_term(&q.at, first_lane(c), v);
+    if (!some && (!aligned || aligned >= v))
+        return conv_through(c, "cgtp_outgoing", (int[]){v, 0, 0}, type, 1, &q);
+    const struct argument all[] = {q, channels};
+    return conv_through(c, "cgtp_outgoing_some", (int[]){v, aligned, 0}, type, 2, all);
+}
+
+/* The lane's part of a row of slot z, or of what is added to it. */
+static struct argument part_of_z(struct conv_program *c, const struct path *path, int number)
+{
+    const int at = z_before(c, path);
+    if (conv_operand(c, number)->output || !c->g->keeps_z)
+        return build_in(c->local[number], at);
+    struct argument q = conv_from(conv_at(c->place[number], 0), 0);
+    if (at)
+        build_term(&q.at, "CGTP_LANES", at);
+    return conv_through(c, "cgtp_kept", (int[]){conv_channels(c->s, path->mul_x) * (2 * path->l3 + 1), 0, 0},
+                        NULL, 2, (struct argument[]){q, conv_variable("lane", 1)});
+}
+
+/* What the code of a path, and of those that are computed with it, is given. */
+void conv_call_path(struct conv_program *c, const int *paths)
+{
+    const struct problem *problem = c->g->demand->plan->problem;
+    const struct code *code = c->g->code[paths[0]];
+    const struct recipe *r = code->recipe;
+    struct argument *all = NEW_ARRAY(c->a, struct argument, r->inputs + r->outputs + 1);
+    int n = 0;
+    for (int i = 0; i < r->inputs + r->outputs; i++) {
+        const bool input = i < r->inputs;
+        if (input && !recipe_reads(r, i))
+            continue;
+        const enum role role = input ? r->input[i].role : r->output[i - r->inputs].role;
+        const int source = input ? r->input[i].source : r->output[i - r->inputs].source;
+        const int copy = input ? r->input[i].copy : r->output[i - r->inputs].copy,
+                  number = conv_number(c, !input, source);
+        const struct path *path = &problem->path[paths[code->matrices ? copy : 0]];
+        all[n] = role == ROLE_A   ? build_in(c->local[number], problem->y.segment[path->y].offset)
+                 : role == ROLE_B ? build_in(c->x[number][path->x], 0)
+                 : role == ROLE_G ? part_of_z(c, path, number)
+                                  : weights(c, path, number);
+        all[n++].touch = input ? TOUCH_READ : role == ROLE_W ? TOUCH_WRITE : TOUCH_ADD;
+    }
+    build_code(c->p, paths[0], code, n, all);
+}
