@@ -495,7 +495,7 @@ static void convolutions_need_each(void **state)
         for (int k = 0; k < all->plan->kernels; k++)
             for (int s = 0; s < all->kernel[k].schedules; s++)
                 for (struct pipeline *p = all->kernel[k].schedule[s].pipeline; p; p = p->next, pipelines++)
-                    syncs += p->walk.receivers ? set_needs_each(p, convolutions[i].file) : 0;
+                    syncs += p->walk.room ? set_needs_each(p, convolutions[i].file) : 0;
     }
     print_message("# %d waits and barriers of %d pipelines\n", syncs, pipelines);
     assert_true(pipelines > 40);

@@ -29,6 +29,12 @@ const char *edges_field(const struct edges *, const struct place *, int field, c
 /* Has the place fields of a spread? */
 bool edges_has(const struct place *, int spread);
 
+/* Has a team several edges side by side? */
+static inline bool edges_abreast(const struct edges *c)
+{
+    return c->p->items > 1;
+}
+
 /* Is it weights' gradients? */
 static inline bool edges_is_gradient(const struct place *q)
 {

@@ -226,18 +226,17 @@ struct step {
 };
 
 /* Units that are edges sorted by receiver: a tile of them for each team, dealt out and handed over as the
- * runtime does (cgtp_schedule.h). */
+ * runtime does (cgtp_schedule.h). Where a team has several side by side, `items` of them are a turn, of which
+ * it works on those of one receiver at a time: a turn may be gone through several times, and brings what it
+ * does but once. */
 struct walk {
-    bool receivers; /* or units are tiles of items, which follow each other */
-    bool orders;    /* rows of items are those of a list of edges by receiver */
-    bool shares;    /* a receiver's edges may be in several tiles */
-    int room;       /* bytes of a warp's tile */
-    bool holds;     /* registers hold where the rows of a tile's edges begin */
-    bool turns;   /* of a launch that may take several (struct cgtp_turn): receivers' sums leave in the first,
-                   * where all edges come; rows of edges are those before `kept` */
-    bool teams;   /* those of small graphs in rings of a block's warps */
-    bool abreast; /* a team has `items` of a turn side by side, those of one receiver at a time: a turn may be
-                   * gone through several times, and brings what it does but once */
+    bool orders; /* rows of items are those of a list of edges by receiver */
+    bool shares; /* a receiver's edges may be in several tiles */
+    int room;    /* bytes of a warp's tile */
+    bool holds;  /* registers hold where the rows of a tile's edges begin */
+    bool turns;  /* of a launch that may take several (struct cgtp_turn): receivers' sums leave in the first,
+                  * where all edges come; rows of edges are those before `kept` */
+    bool teams;  /* those of small graphs hand each other sums in the rings of their block */
 };
 
 struct pipeline {

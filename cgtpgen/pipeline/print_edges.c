@@ -17,7 +17,7 @@ static const struct place *place_of(const struct edges *c, const struct access *
 /* An element for each of the edges side by side. */
 static const char *of_item(const struct edges *c, const char *name)
 {
-    return c->p->walk.abreast ? arena_printf(c->a, "%s[side]", name) : name;
+    return edges_abreast(c) ? arena_printf(c->a, "%s[side]", name) : name;
 }
 
 static const struct loop *edge_loop(const struct edges *c)
@@ -52,7 +52,7 @@ static const char *row_in_memory(const struct edges *c, const struct place *q)
     if (q->operand->index == INDEX_RECEIVER)
         return arena_printf(c->a, "l.%s + (int64_t)node * %s", q->operand->array,
                             edges_stride(c, q->operand));
-    return item_row(c, q, c->p->walk.orders && !c->p->walk.abreast ? "at.item" : "edge");
+    return item_row(c, q, c->p->walk.orders && !edges_abreast(c) ? "at.item" : "edge");
 }
 
 /* Of sums that a team's warps have: a version, and each warp's in it. */
@@ -249,7 +249,7 @@ static void print_store(struct edges *c, const struct step *s)
     if (q->alias >= 0) {
         print_weights(c, q);
     } else if (s->skew == 0) {
-        print_edge_rows(c, q, c->p->walk.abreast ? "number" : "done", "at");
+        print_edge_rows(c, q, edges_abreast(c) ? "number" : "done", "at");
     } else {
         line(c->o, "if (done)");
         line(c->o, "put_x(%s);", q->rows ? "done - 1" : "ring.before()");
@@ -260,7 +260,7 @@ static void print_store(struct edges *c, const struct step *s)
 
 static const char *count(const struct edges *c)
 {
-    return c->p->walk.abreast ? "turns" : "count";
+    return edges_abreast(c) ? "turns" : "count";
 }
 
 static void print_tile(struct edges *c)
@@ -302,7 +302,7 @@ static void print_fill(struct edges *c)
     line(c->o, "cgtp_ring<stage_%d, %d> ring(own.ring);", c->words->label, stages);
     line(c->o, "int done = 0; /* edges of the tile */");
     print_channels(c);
-    if (c->p->walk.abreast) {
+    if (edges_abreast(c)) {
         const int lanes = c->p->worker.lanes / c->p->items;
         line(c->o, "/* Each %d lanes have an edge, %d edges a turn. */", lanes, c->p->items);
         line(c->o, "const int side = lane / %d, turns = (count + %d) / %d;", lanes, c->p->items - 1,
@@ -350,7 +350,7 @@ static void print_loop(struct edges *c, const struct loop *l)
         line(c->o, "for (; done < count; node++) {");
         line(c->o,
              "const int full = tiles.reach(graph, node, first, done), end = full < count ? full : count;");
-    } else if (c->p->walk.abreast) {
+    } else if (edges_abreast(c)) {
         print_turn(c);
     } else {
         line(c->o, "for (; done < end; done++) {");
@@ -398,9 +398,9 @@ static int print_copies(struct edges *c, int i)
 {
     while (c->p->step[i + 1].kind == STEP_COPY)
         i++;
-    if (c->p->walk.abreast)
+    if (edges_abreast(c))
         line(c->o, "if (fresh)");
-    line(c->o, "ring.load_ahead(%s, %s, lane, %s);", c->p->walk.abreast ? "turn" : "done", count(c),
+    line(c->o, "ring.load_ahead(%s, %s, lane, %s);", edges_abreast(c) ? "turn" : "done", count(c),
          edges_load_names(c));
     return i;
 }
@@ -410,26 +410,26 @@ static void print_row(struct edges *c, const struct place *q)
 {
     const struct place *item = edges_number(c->p, "item");
     if (!q->table) {
-        if (!item || c->p->walk.abreast)
+        if (!item || edges_abreast(c))
             line(c->o, "const int64_t edge = %s;",
-                 item                 ? "there ? at.item[side] : 0"
-                 : c->p->walk.abreast ? "first + number"
-                                      : "first + done");
+                 item               ? "there ? at.item[side] : 0"
+                 : edges_abreast(c) ? "first + number"
+                                    : "first + done");
         return;
     }
     if (!c->p->walk.holds)
         edges_rows_out(c, q);
     line(c->o, "%s *const %sout = cgtp_nth_row(%sbase, %s, %s);", edges_type(c, q->operand), q->name, q->name,
-         item                 ? of_item(c, "at.item")
-         : c->p->walk.abreast ? "number"
-                              : "done",
+         item               ? of_item(c, "at.item")
+         : edges_abreast(c) ? "number"
+                            : "done",
          edges_stride(c, q->operand));
 }
 
 /* Copies under way are waited for where a turn's begin. */
 static void print_wait(struct edges *c, const struct step *s)
 {
-    if (c->p->walk.abreast)
+    if (edges_abreast(c))
         line(c->o, "if (fresh)");
     line(c->o, s->kind == STEP_WAIT ? "cgtp_copies_wait<%d>();" : "cgtp_copies_commit();", s->number);
 }

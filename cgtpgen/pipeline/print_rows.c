@@ -106,7 +106,7 @@ static void sender_rows_in(struct edges *c)
 /* ", 8": lanes of an edge, where they are not all of the warp's. */
 static const char *of_lanes(const struct edges *c)
 {
-    return c->p->walk.abreast ? arena_printf(c->a, ", %d", lanes_of_item(c)) : "";
+    return edges_abreast(c) ? arena_printf(c->a, ", %d", lanes_of_item(c)) : "";
 }
 
 /* The same of rows of items, from the tile's first edge on; in any order of edges, from item 0 on. */
@@ -141,7 +141,7 @@ static void item_rows_in(struct edges *c)
 void edges_rows_out(struct edges *c, const struct place *q)
 {
     const struct spread *s = &c->p->spread[0];
-    const char *member = c->p->walk.abreast ? arena_printf(c->a, "lane %% %d", s->lanes) : "lane";
+    const char *member = edges_abreast(c) ? arena_printf(c->a, "lane %% %d", s->lanes) : "lane";
     const char *lane = s->channels > 1 ? arena_printf(c->a, "%s * %d", member, s->channels) : member;
     if (s->blocks > 1)
         lane = arena_printf(c->a, "channel_block * %d + %s", s->lanes * s->channels, lane);
@@ -203,7 +203,7 @@ static void copy_rows(struct edges *c, const struct place *q)
 /* A number that all lanes know of an edge, of each of those side by side: to the stage. */
 static void copy_number(struct edges *c, const char *name)
 {
-    if (c->p->walk.abreast) {
+    if (edges_abreast(c)) {
         line(c->o, "cgtp_note<%d>(to.%s, %s, lane);", lanes_of_item(c), name, name);
         return;
     }
@@ -214,7 +214,7 @@ static void copy_number(struct edges *c, const char *name)
 /* The number of the edge in a list, 32 ahead. */
 static const char *numbered(const struct edges *c, const char *list, const char *array)
 {
-    if (c->p->walk.abreast)
+    if (edges_abreast(c))
         return arena_printf(c->a, "%s.of(graph.%s, first, count, turn * %d, lane, side)", list, array,
                             abreast(c));
     return arena_printf(c->a, "%s.of(graph.%s, first, count, edge, lane)", list, array);
@@ -223,7 +223,7 @@ static const char *numbered(const struct edges *c, const char *list, const char 
 /* A function that starts the copies of what comes with the edge's sender, or of all else. */
 static void print_load(struct edges *c, const char *name, bool sender)
 {
-    if (c->p->walk.abreast) {
+    if (edges_abreast(c)) {
         line(c->o, "auto %s = [&](int turn, stage_%d &to, int lane) {", name, c->words->label);
         line(c->o, "const int side = lane / %d, edge = turn * %d + side;", lanes_of_item(c), abreast(c));
     } else {
@@ -237,7 +237,7 @@ static void print_load(struct edges *c, const char *name, bool sender)
         line(c->o, "const auto sender = %s;", numbered(c, "senders", "sender"));
     else if (c->p->walk.orders)
         line(c->o, "const int64_t item = %s;", numbered(c, "order", "order"));
-    if (c->p->walk.abreast)
+    if (edges_abreast(c))
         line(c->o, "if (edge < count) {");
     for (int numbers = 0; numbers < 2; numbers++)
         for (int i = 0; i < c->p->places; i++) {
@@ -245,7 +245,7 @@ static void print_load(struct edges *c, const char *name, bool sender)
             if (edges_is_brought(q) && edges_is_of_sender(q) == sender && (q->how == HOW_LOAD) == numbers)
                 numbers ? copy_number(c, q->name) : copy_rows(c, q);
         }
-    if (c->p->walk.abreast)
+    if (edges_abreast(c))
         line(c->o, "}");
     line(c->o, "};");
 }

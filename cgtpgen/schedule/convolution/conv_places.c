@@ -455,12 +455,8 @@ static void begin(struct conv_program *c)
     for (int i = 0; i < s->parts; i++)
         p->spread[i] = (struct spread){s->parts > 1 ? arena_printf(c->a, "_of_%d", s->part[i]) : "",
                                        s->part[i], conv_channels(s, s->part[i]), s->lanes, s->channel_blocks};
-    p->walk = (struct walk){.receivers = true,
-                            .orders = c->g->orders,
-                            .shares = c->g->hands_over,
-                            .teams = c->g->teams,
-                            .room = TILE_BYTES,
-                            .abreast = s->lanes < LANES};
+    p->walk = (struct walk){
+        .orders = c->g->orders, .shares = c->g->hands_over, .teams = c->g->teams, .room = TILE_BYTES};
 }
 
 /* A lane's elements of rows of slot z: a segment after the other. */
