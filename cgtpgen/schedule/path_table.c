@@ -295,10 +295,23 @@ static void emit_matrices(const struct table_function *f)
         line(f->o, "real *const sums = scratch + %s, *const products = sums + cells;", cells_before(f, n));
 }
 
-static void open_channel(const struct table_function *f)
+/* Does the output, or all that are summed by rows and columns of M (NULL), multiply by the weights? */
+static bool meets_weights(const struct table_function *f, const struct recipe_output *only, int input)
+{
+    bool meets = false;
+    for (int o = 0; o < f->r->outputs; o++) {
+        const struct recipe_output *q = &f->r->output[o];
+        const bool of_products = q->role == ROLE_A || q->prescaled;
+        for (int k = 0; k < q->parts && (only ? q == only : q->role == ROLE_B || q->role == ROLE_G); k++)
+            meets |= input == (of_products ? f->r->u[q->part[k].vector].first : q->part[k].factor);
+    }
+    return meets;
+}
+
+static void open_channel(const struct table_function *f, const struct recipe_output *only)
 {
     for (int i = 0; i < f->r->inputs; i++)
-        if (f->r->input[i].role == ROLE_W && recipe_reads(f->r, i))
+        if (f->r->input[i].role == ROLE_W && meets_weights(f, only, i))
             line(f->o, "const real %sc = has ? %s[u * p.w_channel] : (real)0;", name_of(f, i), name_of(f, i));
 }
 
@@ -311,7 +324,7 @@ static void emit_gradient_of_a(const struct table_function *f, const struct reci
     line(o, "for (int from = 0; from < p.channels; from += CGTP_LANES) {");
     line(o, "const int u = from + cgtp_lane();");
     line(o, "const bool has = u < p.channels;");
-    open_channel(f);
+    open_channel(f, q);
     for (int part = 0, end; part < q->parts; part = end) {
         struct text sum = {.arena = f->arena};
         for (end = part; end < q->parts && q->part[end].factor == q->part[part].factor; end++) {
@@ -419,7 +432,7 @@ static void emit_function(const struct table_function *f, const char *name)
     line(o, "for (int from = 0; from < p.channels; from += lanes.width) {");
     line(o, "const int u = from + lanes.channel();");
     line(o, "const bool has = u < p.channels;");
-    open_channel(f);
+    open_channel(f, NULL);
     for (int i = 0; i < r->outputs; i++)
         if (r->output[i].role == ROLE_W)
             line(o, "real %ssum = 0;", r->output[i].name);

@@ -17,7 +17,8 @@ wrong or a program failed.
   --published=SET           the benchmark's products instead: main, large or quick (sources.py)
   --layers=REGEX            only layers whose names match: '^conv_|^batch_' are families
   --kernels=LIST            of forward,backward,double_backward only these
-  --cgtpgen=FILE[:RUNTIME]  the generator and its runtime/ (default build/cgtpgen:runtime); given twice or more: A, B, ..
+  --cgtpgen=FILE[:RUNTIME[:KNOBS]]  the generator, its runtime/ (default build/cgtpgen:runtime) and the knobs that specs get,
+                            '{evaluation: staged, table: 2}'; given twice or more: A, B, ..
   --trees=OLD,NEW           the same of source trees that are built: their build/cgtpgen, or build/static/cgtpgen if that is newer
   --out=DIR                 default build/sweep
   --arch=sm_90              default native
@@ -82,8 +83,13 @@ class Options:
     def generators(self):
         """(letter, program, runtime)."""
         for number, one in enumerate(self.cgtpgen):
-            program, _, runtime = one.partition(":")
+            program, runtime, _ = (one + "::").split(":", 2)
             yield chr(ord("A") + number), program, runtime or "runtime"
+
+    def knobs(self, letter):
+        """As a key of a spec."""
+        knobs = (self.cgtpgen[ord(letter) - ord("A")] + "::").split(":", 2)[2].rstrip(":")
+        return {"tune": f"{{sm_90: {knobs}}}"} if knobs else {}
 
 
 def built(tree):
@@ -128,7 +134,7 @@ def generate(options, letter, program, p):
     """What is known of a layer by a generator: its sources and evaluations, or why there is none."""
     out = f"{options.out}/{letter}"
     spec = f"{out}/specs/{p.name}.yaml"
-    sources.write(spec, sources.with_keys(p.text, {"kernels": f"[{options.kernels}]".replace(",", ", ")}))
+    sources.write(spec, sources.with_keys(p.text, {"kernels": f"[{options.kernels}]".replace(",", ", "), **options.knobs(letter)}))
     call, begin = [program, f"--backend={options.backend}", "-Wno-all", "-o", out], time.monotonic()
     try:
         made = subprocess.run([*call, "--print=json", spec], capture_output=True, text=True, timeout=options.compile_most)

@@ -1,6 +1,7 @@
 /* loops_product.c - see loops_product.h. Straight-line code for one channel inside a loop over channels,
  * which any compiler vectorises: every array is contiguous in the channel. */
 #include "schedule/loops/loops.h"
+#include "schedule/loops/loops_table.h"
 
 #include <string.h>
 
@@ -108,10 +109,14 @@ void loops_product(struct source *s, const struct product_function *f)
     struct text *out = s->out;
     struct writer w = {.out = out, .f = f, .r = f->recipe, .m = f->matrix};
     if (own(s)->by_table && !f->elementwise) {
-        const char *table = loops_table_function(s, f->recipe);
-        loops_table_numbers(s, f);
+        const char *table = loops_table(s, f);
         emit_signature(&w);
-        loops_table_call(s, f, table);
+        loops_table_call(
+            s, f, table,
+            arena_printf(s->arena, "%s, %s, %s, %s, %s", product_takes_ld(f, ROLE_B) ? "ldb" : "n",
+                         product_takes_ld(f, ROLE_G) ? "ldg" : "n", f->weight_strided ? "ldw" : "1",
+                         product_takes_ld(f, ROLE_A) ? "lda" : "n",
+                         f->apart[ROLE_A] ? step_name[ROLE_A] : "1"));
         text_printf(out, "}\n\n");
         return;
     }

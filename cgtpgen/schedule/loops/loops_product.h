@@ -20,10 +20,4 @@ bool product_takes_ld(const struct product_function *, enum role);
  *   inputs that recipe_reads, then outputs, in the recipe's order */
 void loops_product(struct source *, const struct product_function *);
 
-/* By tables (loops_table.c): the function of a recipe, which is written unless it is there; the numbers of a
- * product's matrix; and what the product does, which is a call. */
-const char *loops_table_function(struct source *, const struct recipe *);
-void loops_table_numbers(struct source *, const struct product_function *);
-void loops_table_call(struct source *, const struct product_function *, const char *function);
-
 #endif

@@ -1,8 +1,6 @@
-/* loops_table.c - the host's products by tables (schedule/path_table.h): a function for each recipe, which
- * takes any matrix as numbers, in loops over so many channels at a time that what they sum stays near. Each
- * matrix's product calls it.
- */
-#include "schedule/loops/loops_product.h"
+/* loops_table.c - see loops_table.h. */
+#include "schedule/loops/loops_table.h"
+
 #include "schedule/path_table.h"
 #include "util/out.h"
 
@@ -155,19 +153,14 @@ static void emit_function(struct table_writer *w, const char *name)
     blank(&w->o);
 }
 
-const char *loops_table_function(struct source *s, const struct recipe *r)
+const char *loops_table(struct source *s, const struct product_function *f)
 {
     bool is_new;
-    const char *name = product_table_name(s->functions, r, 0, "by_table", &is_new);
-    struct table_writer w = {s, {.text = s->out}, r};
+    const char *name = product_table_name(s->functions, f->recipe, 0, "by_table", &is_new);
+    struct table_writer w = {s, {.text = s->out}, f->recipe};
+    struct table_terms t;
     if (is_new)
         emit_function(&w, name);
-    return name;
-}
-
-void loops_table_numbers(struct source *s, const struct product_function *f)
-{
-    struct table_terms t;
     table_terms_begin(s->arena, &t);
     table_terms_put(s, &t, f->matrix);
     text_printf(s->out,
@@ -175,17 +168,15 @@ void loops_table_numbers(struct source *s, const struct product_function *f)
                 "static const real %s_value[] = {%s};\n",
                 f->name, text_string(&t.start.text), f->name, text_string(&t.cell.text), f->name,
                 text_string(&t.value.text));
+    return name;
 }
 
-void loops_table_call(struct source *s, const struct product_function *f, const char *function)
+void loops_table_call(struct source *s, const struct product_function *f, const char *function,
+                      const char *strides)
 {
-    struct out o = {.text = s->out, .depth = 1};
     const struct matrix *m = f->matrix;
-    const struct table_writer w = {s, o, f->recipe};
-    line(&o, "const struct cgtp_terms terms = {%d, %d, %d, %s_start, %s_cell, %s_value};", m->rows,
+    struct table_writer w = {s, {.text = s->out, .depth = 1}, f->recipe};
+    line(&w.o, "const struct cgtp_terms terms = {%d, %d, %d, %s_start, %s_cell, %s_value};", m->rows,
          m->columns, m->depth, f->name, f->name, f->name);
-    line(&o, "%s(&terms, n, %s, %s, %s, %s, %s%s);", function, product_takes_ld(f, ROLE_B) ? "ldb" : "n",
-         product_takes_ld(f, ROLE_G) ? "ldg" : "n", f->weight_strided ? "ldw" : "1",
-         product_takes_ld(f, ROLE_A) ? "lda" : "n", f->apart[ROLE_A] ? step_name[ROLE_A] : "1",
-         arguments(&w, "", ""));
+    line(&w.o, "%s(&terms, n, %s%s);", function, strides, arguments(&w, "", ""));
 }
