@@ -81,7 +81,7 @@ TEST_NEEDS :=
 
 # What `make test` runs: the tests named by T, or all, those first that take longest, so that none is left to run
 # alone at the end.
-LONG := $(patsubst %,tests/%.t,simt_golden cuda sass fuzz compilers golden_double simt_mutants simulation simt_order \
+LONG := $(patsubst %,tests/%.t,simt_golden cuda sass fuzz compilers golden_double simt_mutants simulation simt_order simt_turns \
     simt_types docs names specs_paths golden_optimized ranks simt strided selftest limits install tuner golden_single \
     compensated build_systems cmake examples random torch models jax tables)
 TESTS := $(filter $(SCRIPTS),$(LONG)) $(UNITS) $(filter-out $(LONG),$(SCRIPTS))

@@ -19,10 +19,18 @@ static int64_t elements(const cgtp_product *p, const struct ref_graph *g, cgtp_s
     return driver_rows(p, g, slot) * p->dim[slot];
 }
 
+/* WORKSPACE=n in the environment: a part of what the kernel asks for, or the least. */
+static size_t workspace_bytes(const cgtp_kernel *k, const struct driver_graph *d)
+{
+    const char *said = getenv("WORKSPACE");
+    const size_t least = k->workspace_least(d->graph), part = k->workspace(d->graph) / (size_t)(said ? atoi(said) : 1);
+    return part < least ? least : part;
+}
+
 size_t launch_bytes(const cgtp_product *p, const cgtp_kernel *k, const struct ref_graph *g,
                     const struct driver_graph *d)
 {
-    size_t bytes = k->workspace(d->graph);
+    size_t bytes = workspace_bytes(k, d);
     for (int i = 0; i < k->inputs; i++)
         bytes += (size_t)elements(p, g, k->input[i].slot) * cgtp_type_size(p->type[k->input[i].slot]);
     for (int o = 0; o < k->outputs; o++)
@@ -46,7 +54,7 @@ void launch_new(struct launch *l, const cgtp_product *p, const cgtp_kernel *k, c
         l->out_bytes[o] = (size_t)elements(p, g, k->output[o].slot) * cgtp_type_size(p->type[k->output[o].slot]);
         l->out[o] = memory_new(l->out_bytes[o]);
     }
-    l->workspace_bytes = k->workspace(d->graph);
+    l->workspace_bytes = workspace_bytes(k, d);
     l->workspace = memory_new(l->workspace_bytes);
     launch_clear(l, NULL);
     device_wait(NULL);
