@@ -80,7 +80,7 @@ def exactly(folder, backend, compilers):
     equal(read(f'{folder}/cgtp_LICENSE.txt'), read('LICENSE'), f'{backend}: the licence')
     lines = sum(read(f'{folder}/{name}').count('\n') for name in there if name != 'cgtp_LICENSE.txt')
     ok(lines <= LINES[backend], f'{backend}: {lines} lines, at most {LINES[backend]}')
-    ok(f'| {lines:,} | {len(there) - 1} |' in read('docs/vendoring.md'), f'{backend}: the page says so')
+    ok(f'| {LINES[backend]:,} | {len(there) - 1} |' in read('docs/vendoring.md'), f'{backend}: the page says so')
 
 
 def kept(root):
