@@ -417,23 +417,6 @@ static inline bool cgtp_few_blocks(int64_t blocks)
     return blocks <= 2 * (int64_t)cgtp_multiprocessors();
 }
 
-/* The sum of an element of `parts` rows of `dim`, in order. */
-template <int parts, int dim> CGTP_DEVICE real cgtp_sum_rows(const real *from)
-{
-    real sum = from[0];
-    CGTP_UNROLL
-    for (int i = 1; i < parts; i++)
-        sum += from[i * dim];
-    return sum;
-}
-
-/* The sum of an element's parts, in order: element `at` of rows of `dim`, of which `parts` follow each other.
- */
-template <int parts, int dim> CGTP_DEVICE real cgtp_sum_parts(const real *row, int64_t at)
-{
-    return cgtp_sum_rows<parts, dim>(row + at / dim * (parts * dim) + at % dim);
-}
-
 } // namespace
 
 #endif

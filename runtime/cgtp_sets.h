@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cgtp_sets.h - how the blocks of a launch of the convolution are divided among the path sets of a kernel that has
- * several, and help other sets when their own has no tiles left. Included after cgtp_cuda.h.
+ * several, and help other sets when their own has no tiles left; what they make of one output, added up. Included after cgtp_cuda.h.
  */
 #ifndef CGTP_SETS_H
 #define CGTP_SETS_H
@@ -59,6 +59,23 @@ CGTP_DEVICE int cgtp_set_to_help(const cgtp_partition<sets> &p, unsigned *counte
         }
     }
     return (int)cgtp_of_first_thread(best);
+}
+
+/* The sum of an element of `parts` rows of `dim`, in order. */
+template <int parts, int dim> CGTP_DEVICE real cgtp_sum_rows(const real *from)
+{
+    real sum = from[0];
+    CGTP_UNROLL
+    for (int i = 1; i < parts; i++)
+        sum += from[i * dim];
+    return sum;
+}
+
+/* The sum of an element's parts, in order: element `at` of rows of `dim`, of which `parts` follow each other.
+ */
+template <int parts, int dim> CGTP_DEVICE real cgtp_sum_parts(const real *row, int64_t at)
+{
+    return cgtp_sum_rows<parts, dim>(row + at / dim * (parts * dim) + at % dim);
 }
 
 /* ---- on the host ---- */

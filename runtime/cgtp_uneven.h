@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cgtp_uneven.h - the pipelined convolution of channels that are no whole warps, or more of a lane than it can store at once:
- * lanes with fewer channels than others, gradients of weights that leave together, items side by side in a warp. Included after cgtp_cuda.h.
+ * lanes with fewer channels than others, gradients of weights that leave together, items side by side in a warp;
+ * and what one lane knows of an item. Included after cgtp_cuda.h.
  */
 #ifndef CGTP_UNEVEN_H
 #define CGTP_UNEVEN_H
@@ -91,6 +92,13 @@ CGTP_DEVICE void cgtp_write_lanes_weights(T *row, const T *slices, int channel_b
                 cgtp_put<wide * (int)sizeof(T)>(to + offset + W::template more<i, here>(own) + k * wide,
                                                 slices + i * slice + k * wide);
     });
+}
+
+/* A number that the lane which leads knows of an item. */
+CGTP_DEVICE void cgtp_lead_number(int64_t &to, int64_t number, bool leads)
+{
+    if (leads)
+        to = number;
 }
 
 /* A number of each of the items side by side, by its first lane, into a field of a stage that is moved on by the lane's

@@ -24,6 +24,8 @@
 #define cgtp_zero CGTP_UNITY(cgtp_zero)
 #define cgtp_terms CGTP_UNITY(cgtp_terms)
 #define cgtp_table_matrix CGTP_UNITY(cgtp_table_matrix)
+#define cgtp_eight CGTP_UNITY(cgtp_eight)
+#define cgtp_four_dots CGTP_UNITY(cgtp_four_dots)
 #define cgtp_to_components CGTP_UNITY(cgtp_to_components)
 #define cgtp_from_components CGTP_UNITY(cgtp_from_components)
 #define cgtp_row_to_components CGTP_UNITY(cgtp_row_to_components)

@@ -253,14 +253,15 @@ static void emit_plan(struct text *out, const struct source *w)
 
 /* Headers that only some kernels need: those in which these words are. */
 static const struct {
-    const char *header, *word[5];
+    const char *header, *word[6];
 } optional[] = {
     {"cgtp_narrow.h", {"cgtp_bfloat16", "cgtp_float16"}},
     {"cgtp_carry.h", {"cgtp_carr", "cgtp_finish"}},
-    {"cgtp_sets.h", {"cgtp_block_slot"}},
+    {"cgtp_sets.h", {"cgtp_block_slot", "cgtp_sum_parts", "cgtp_sum_rows<"}},
     {"cgtp_table.h", {"cgtp_table_"}},
     {"cgtp_uneven.h",
-     {"cgtp_clear_stages", "cgtp_join_items", "cgtp_note", "cgtp_outgoing_s", "cgtp_reduce_items"}},
+     {"cgtp_clear_stages", "cgtp_join_items", "cgtp_lead_number", "cgtp_note", "cgtp_outgoing_s",
+      "cgtp_reduce_items"}},
 };
 
 /* The runtime's headers that the kernel's schedules need, and its code. */
