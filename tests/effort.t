@@ -7,6 +7,7 @@ import re
 import resource
 import subprocess
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
@@ -82,9 +83,40 @@ def test_small():
     ok(40 <= generated <= COUNT - 20, f'{generated} are generated, others refused')
 
 
+def test_many():
+    """Specs of one call: each is forgotten when its files are made, and the folder's names are read once."""
+    count, megabytes = 2000, 400
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(count):
+            with open(f'{folder}/s{number}.yaml', 'w') as file:
+                file.write(f'cgtp: 1\nname: s{number}\nirreps: {{x: 8x0e + {number % 7 + 1}x1o, y: 0e + 1o}}\n'
+                           'instructions: channelwise\n')
+        with open(f'{folder}/all', 'w') as file:
+            file.write('\n'.join(f'{folder}/s{number}.yaml' for number in range(count)))
+
+        def bound():
+            resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+        for backend in 'c', 'cuda':
+            result = subprocess.run([GENERATOR, f'--backend={backend}', '-o', f'{folder}/{backend}', f'@{folder}/all'],
+                                    capture_output=True, text=True, preexec_fn=bound)
+            equal((result.returncode, result.stderr), (0, ''), f'{backend}: {count} specs in one call, in {megabytes} MB')
+            equal(len(os.listdir(f'{folder}/{backend}')), 5 * count, f'{backend}: all files are there')
+            stays = f's17_gone.{"c" if backend == "c" else "cu"}'
+            with open(f'{folder}/{backend}/s17.h') as file:
+                banner = file.read()
+            for name in stays, 's1700.x', 's1.tune.x':
+                with open(f'{folder}/{backend}/{name}', 'w') as file:
+                    file.write(banner.replace('s17:', name.split('.')[0].split('_')[0] + ':', 1))
+            result = subprocess.run([GENERATOR, f'--backend={backend}', '-o', f'{folder}/{backend}', f'@{folder}/all'],
+                                    capture_output=True, text=True, preexec_fn=bound)
+            equal(sorted(re.findall(r'/([\w.]+) is left over', result.stderr)), sorted([stays, 's1700.x', 's1.tune.x']),
+                  f'{backend}: what is left over is found among them')
+
+
 if '/san' in os.environ.get('BUILD', 'build'):
     skip('effort', 'a sanitizer takes more')
 else:
     test_large()
     test_small()
+    test_many()
 done()

@@ -117,6 +117,32 @@ static void scratch_fails_as_its_owner(void **state)
     arena_free(&small);
 }
 
+/* A part outlives the release of a later mark, is counted, and goes with an earlier one. */
+static void parts_stay(void **state)
+{
+    (void)state;
+    arena_scratch(&arena);
+    const size_t none = arena.used;
+    const struct arena_mark outer = arena_mark(&arena);
+    struct arena *part = arena_part(&arena);
+    const size_t before = arena.used;
+    const struct arena_mark inner = arena_mark(&arena);
+    memset(arena_alloc(&arena, 200000), 2, 200000);
+    char *stays = arena_alloc(part, 96000);
+    memset(stays, 7, 96000);
+    char *scratch = arena_alloc(arena_scratch(part), 96000);
+    memset(scratch, 3, 96000);
+    assert_int_equal(arena.used, before + 200000 + 2 * 96000);
+    arena_release(&arena, inner);
+    assert_int_equal(arena.used, before + 2 * 96000);
+    arena_empty(part->scratch);
+    memset(arena_alloc(&arena, 200000), 4, 200000);
+    for (int i = 0; i < 96000; i++)
+        assert_int_equal(stays[i], 7);
+    arena_release(&arena, outer);
+    assert_int_equal(arena.used, none);
+}
+
 /* Paths 0 and 2 are alike. The demands of all three, of the last two and of another output. */
 static void equal_codes_are_one(void **state)
 {
@@ -150,6 +176,45 @@ static void equal_codes_are_one(void **state)
                          demand_code(all, 1).product);
 }
 
+/* What one planning has made is there for the next, when all else of it is gone. */
+static void codes_stay(void **state)
+{
+    (void)state;
+    const struct plan *plan = unit_plan(&arena, "cgtp: 1\nname: t\nkernels: [backward]\n"
+                                                "irreps: {x: 4x1o + 4x1o, y: 1o, z: 4x1e + 4x2e}\n"
+                                                "instructions: [[0, 0, 0, uvu], [1, 0, 1, uvu]]\n");
+    const int both[] = {0, 1};
+    const struct code *code[2], *outer[2], *scaled[2];
+    size_t grown[2];
+    struct text dump[2] = {{.arena = &arena}, {.arena = &arena}};
+    text_printf(&dump[0], "%*s", 1 << 16, ""); /* room for what is written below */
+    text_printf(&dump[1], "%*s", 1 << 16, "");
+    arena_scratch(&arena);
+    for (int turn = 0; turn < 2; turn++) {
+        const size_t before = arena.used;
+        const struct arena_mark mark = arena_mark(&arena);
+        struct codes codes = {.arena = &arena, .scaled = {.arena = &arena}};
+        const struct demand *d = demand_build(&codes, plan, &plan->kernel[0], 2, both, NULL);
+        code[turn] = demand_code(d, 0).product;
+        outer[turn] = demand_code_outer(d, (int[]){0, 1}, 2);
+        scaled[turn] = codes_lower(&codes, d->variant[d->variant_of[1]].product,
+                                   matrix_scaled(&codes.scaled, &plan->problem->path[1], SLOT_Y), false, false);
+        arena_release(&arena, mark);
+        grown[turn] = arena.used - before;
+        memset(arena_alloc(&arena, 100000), 0xa5, 100000); /* over what is gone */
+        code_dump(&dump[turn], code[turn]);
+        code_dump(&dump[turn], outer[turn]);
+        code_dump(&dump[turn], scaled[turn]);
+    }
+    assert_ptr_equal(code[0], code[1]);
+    assert_ptr_equal(outer[0], outer[1]);
+    assert_ptr_equal(scaled[0], scaled[1]);
+    assert_ptr_not_equal(scaled[0], code[0]);
+    assert_true(grown[0] > 0); /* what stays counts */
+    assert_int_equal(grown[1], 0);
+    assert_true(dump[0].n == dump[1].n && memcmp(text_string(&dump[0]), text_string(&dump[1]), dump[0].n) == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +223,8 @@ int main(void)
         cmocka_unit_test_teardown(large_arrays_grow_in_place, teardown),
         cmocka_unit_test_teardown(scratch_fails_as_its_owner, teardown),
         cmocka_unit_test_teardown(equal_codes_are_one, teardown),
+        cmocka_unit_test_teardown(codes_stay, teardown),
+        cmocka_unit_test_teardown(parts_stay, teardown),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

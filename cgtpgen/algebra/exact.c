@@ -271,6 +271,16 @@ static bool nat_equal(struct nat a, struct nat b)
     return equal;
 }
 
+static struct nat copied(struct arena *a, struct nat q)
+{
+    return (struct nat){q.n, arena_copy(a, q.limb, (size_t)q.n * sizeof *q.limb)};
+}
+
+struct surd surd_copy(struct arena *a, struct surd s)
+{
+    return (struct surd){s.sign, {copied(a, s.square.num), copied(a, s.square.den)}};
+}
+
 bool surd_equal(struct surd a, struct surd b)
 {
     return a.sign == b.sign && nat_equal(a.square.num, b.square.num) && nat_equal(a.square.den, b.square.den);

@@ -35,6 +35,7 @@ struct surd surd_make(int sign, struct rat square);
 struct surd surd_mul(struct arena *, struct surd, struct surd);
 struct surd surd_div(struct arena *, struct surd, struct surd); /* divisor not zero */
 struct surd surd_negate(struct surd);
+struct surd surd_copy(struct arena *, struct surd); /* with its limbs */
 bool surd_equal(struct surd, struct surd);
 uint32_t surd_hash(struct surd); /* equals have the same */
 bool surd_is_one(struct surd);

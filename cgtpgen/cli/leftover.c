@@ -5,13 +5,6 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Does a name begin with the product's and then an underscore or a period? */
-static bool named_alike(const char *file, const char *product)
-{
-    size_t n = strlen(product);
-    return !strncmp(file, product, n) && (file[n] == '_' || file[n] == '.');
-}
-
 static bool expected(const char *file, const struct leftover_of *p)
 {
     for (int i = 0; i < p->files; i++)
@@ -28,22 +21,55 @@ static bool generated_for(struct arena *a, const char *text, const char *product
     return !strncmp(text, first, strlen(first)) && end && !strncmp(end, second, sizeof second - 1);
 }
 
-int leftover_find(struct arena *a, const char *folder, const struct leftover_of *p,
-                  struct file_content **found)
+bool leftover_read(struct arena *a, const char *path, struct leftover_folder *folder)
 {
-    const char **name;
-    int names = file_names(a, folder ? folder : ".", &name), n = 0;
-    if (names < 0)
-        return errno == ENOENT ? 0 : -1;
-    *found = NEW_ARRAY(a, struct file_content, names + 1);
-    for (int i = 0; i < names; i++) {
-        if (!named_alike(name[i], p->name) || expected(name[i], p))
+    *folder = (struct leftover_folder){.path = path};
+    folder->names = file_names(a, path ? path : ".", &folder->name);
+    if (folder->names >= 0)
+        return true;
+    folder->names = 0;
+    return errno == ENOENT;
+}
+
+/* The first of the sorted names that is not before this one. */
+static int first_from(const struct leftover_folder *folder, const char *name)
+{
+    int from = 0, to = folder->names;
+    while (from < to) {
+        const int middle = from + (to - from) / 2;
+        if (strcmp(folder->name[middle], name) < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+/* Adds those whose names begin so: they stand beside one another. */
+static void find_from(struct arena *a, const struct leftover_folder *folder, const struct leftover_of *p,
+                      const char *beginning, int *n, int *capacity, struct file_content **found)
+{
+    const size_t length = strlen(beginning);
+    for (int i = first_from(folder, beginning);
+         i < folder->names && !strncmp(folder->name[i], beginning, length); i++) {
+        if (expected(folder->name[i], p))
             continue;
-        const char *path = file_join(a, folder, name[i]);
+        const char *path = file_join(a, folder->path, folder->name[i]);
         size_t size;
         const char *text = file_is_plain(path) ? file_read(a, path, SIZE_MAX, &size) : NULL;
-        if (text && generated_for(a, text, p->name))
-            (*found)[n++] = (struct file_content){path, text, size};
+        if (!text || !generated_for(a, text, p->name))
+            continue;
+        *found = arena_grow(a, *found, *n, capacity, sizeof **found);
+        (*found)[(*n)++] = (struct file_content){path, text, size};
     }
+}
+
+int leftover_find(struct arena *a, const struct leftover_folder *folder, const struct leftover_of *p,
+                  struct file_content **found)
+{
+    int n = 0, capacity = 0;
+    *found = NULL;
+    find_from(a, folder, p, arena_printf(a, "%s.", p->name), &n, &capacity, found);
+    find_from(a, folder, p, arena_printf(a, "%s_", p->name), &n, &capacity, found);
     return n;
 }

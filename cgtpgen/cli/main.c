@@ -250,6 +250,19 @@ static enum exit_status compile_within(struct arena *a, struct wigner *wigner, c
     return status;
 }
 
+/* The same, of which no more is left than what it made, where nothing else is asked of it later. */
+static enum exit_status compile_alone(struct arena *a, struct wigner *wigner, const struct options *options,
+                                      struct mutation *mutation, struct product *product)
+{
+    const struct arena_mark mark = arena_mark(a);
+    const enum exit_status status = compile_within(a, wigner, options, mutation, product);
+    if (product->schedules)
+        product_learn(a, options->backend, product);
+    if (!options->print && !mutation && !emit_has(options->emit, "runtime"))
+        product_settle(a, mark, product);
+    return status;
+}
+
 /* The runtime's files that all products together need are the first one's, after its own. */
 static void add_runtime(struct arena *a, const struct options *options, struct product *product)
 {
@@ -300,14 +313,13 @@ static enum exit_status find_old_runtime(struct arena *a, const struct options *
 static enum exit_status find_leftovers(struct arena *a, const struct options *options,
                                        const struct product *product, struct leftovers *all)
 {
+    struct leftover_folder folder;
+    if (!leftover_read(a, options->output, &folder))
+        return io_error(a, options->output ? options->output : ".");
     for (int i = 0; i < options->specs; i++) {
-        const struct plan *plan = product[i].schedules->plan;
-        struct leftover_of of = {.name = plan->problem->spec->name};
-        of.files = emit_names(a, options->backend, plan, &of.file);
+        const struct leftover_of of = {product[i].name, product[i].names, product[i].possible};
         struct file_content *found;
-        int n = leftover_find(a, options->output, &of, &found);
-        if (n < 0)
-            return io_error(a, options->output ? options->output : ".");
+        const int n = leftover_find(a, &folder, &of, &found);
         for (int k = 0; k < n; k++) {
             all->file = arena_grow(a, all->file, all->n, &all->capacity, sizeof *all->file);
             all->file[all->n++] = found[k];
@@ -387,7 +399,7 @@ static int add_dependencies(struct arena *a, const struct options *options, cons
                     named ? options->depend_targets : p->files, named, source, sources,
                     options->depend_phony);
         if (!options->depend_file) {
-            const char *name = arena_printf(a, "%s.spec.d", p->schedules->plan->problem->spec->name);
+            const char *name = arena_printf(a, "%s.spec.d", p->name);
             file[files++] = (struct file_content){join(a, options->output, name), text_string(&own), own.n};
         }
     }
@@ -544,7 +556,7 @@ static enum exit_status run(struct arena *a, int argc, char *const *argv)
         return put_output(a, &text);
 
     struct wigner *wigner = NEW(a, struct wigner);
-    wigner->arena = a;
+    wigner->arena = arena_part(a);
     struct product *product = NEW_ARRAY(a, struct product, options.specs);
     struct mutation mutation = {.wanted = options.mutate, .list = {.arena = a}};
     for (int i = 0; i < options.specs; i++) {
@@ -552,7 +564,7 @@ static enum exit_status run(struct arena *a, int argc, char *const *argv)
         product[i].first = i == 0;
         product[i].shown = strcmp(options.spec[i], "-") ? options.spec[i] : "<stdin>";
         enum exit_status now =
-            compile_within(a, wigner, &options, options.mutate < 0 ? NULL : &mutation, &product[i]);
+            compile_alone(a, wigner, &options, options.mutate < 0 ? NULL : &mutation, &product[i]);
         status = status ? status : now; /* the first that happens */
     }
     if (options.lint)

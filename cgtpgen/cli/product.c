@@ -2,10 +2,59 @@
 #include "cli/product.h"
 
 #include "schedule/schedule.h"
+#include "util/arena.h"
 #include "util/hash.h"
 
 #include <ctype.h>
 #include <string.h>
+
+void product_learn(struct arena *a, const struct backend *b, struct product *p)
+{
+    const struct plan *plan = p->schedules->plan;
+    p->name = plan->problem->spec->name;
+    p->symbols = emit_symbols(a, plan, &p->symbol);
+    p->names = emit_names(a, b, plan, &p->possible);
+}
+
+static const char *copied(struct arena *a, const char *s)
+{
+    return arena_string(a, s, strlen(s));
+}
+
+static const char **all_copied(struct arena *a, int n, const char *const *s)
+{
+    const char **copy = NEW_ARRAY(a, const char *, n + 1);
+    for (int i = 0; i < n; i++)
+        copy[i] = copied(a, s[i]);
+    return copy;
+}
+
+static struct product copy_of(struct arena *a, const struct product *p)
+{
+    struct product copy = *p;
+    copy.schedules = NULL;
+    copy.text = NULL;
+    if (p->name) {
+        copy.name = copied(a, p->name);
+        copy.symbol = all_copied(a, p->symbols, p->symbol);
+        copy.possible = all_copied(a, p->names, p->possible);
+    }
+    copy.output = NEW_ARRAY(a, struct file_content, p->files + 1);
+    for (int i = 0; i < p->files; i++)
+        copy.output[i] =
+            (struct file_content){copied(a, p->output[i].path),
+                                  arena_string(a, p->output[i].text, p->output[i].size), p->output[i].size};
+    return copy;
+}
+
+void product_settle(struct arena *a, struct arena_mark mark, struct product *p)
+{
+    struct arena *scratch = arena_scratch(a);
+    const struct product kept = copy_of(scratch, p);
+    arena_release(a, mark);
+    *p = copy_of(a, &kept);
+    arena_empty(scratch);
+}
 
 /* What a product has for itself in a program and in its folder: a name, symbols, files. */
 struct claims {
@@ -27,11 +76,9 @@ static void add_claim(struct claims *all, const char *message, const char *name,
 
 static void add_claims_of(struct claims *all, const struct product *p)
 {
-    const char **symbol;
-    int symbols = emit_symbols(all->arena, p->schedules->plan, &symbol);
-    add_claim(all, "the name '%s' is that of %s too", p->schedules->plan->problem->spec->name, p, true);
-    for (int i = 0; i < symbols; i++)
-        add_claim(all, "it defines %s, and so does %s", symbol[i], p, false);
+    add_claim(all, "the name '%s' is that of %s too", p->name, p, true);
+    for (int i = 0; i < p->symbols; i++)
+        add_claim(all, "it defines %s, and so does %s", p->symbol[i], p, false);
     for (int i = 0; i < p->files; i++)
         add_claim(all, "it generates %s, and so does %s", p->output[i].path, p, true);
 }

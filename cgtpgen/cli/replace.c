@@ -26,23 +26,32 @@ static const char *there(struct arena *a, const struct file_content *file, bool 
     return text && *size ? text : NULL;
 }
 
+/* Who wrote what stands where the file goes; whole: also where nothing is lost. */
+static enum seal seal_there(struct arena *a, const struct file_content *file, bool generated, int *error)
+{
+    const struct arena_mark mark = arena_mark(a);
+    size_t size = 0;
+    enum seal seal = SEAL_WHOLE;
+    const char *text = there(a, file, generated, &size, error);
+    if (text && (size != file->size || memcmp(text, file->text, size)))
+        seal = generated            ? vendor_seal(a, file->path, text, size)
+               : depend_rules(text) ? SEAL_WHOLE
+                                    : SEAL_NONE;
+    arena_release(a, mark);
+    return seal;
+}
+
 bool replace_check(struct arena *a, const struct options *options, const struct file_content *file,
                    int generated, int files, struct diag *edited, struct text *refused, const char **failed)
 {
     for (int i = 0; i < files; i++) {
-        size_t size = 0;
         int error;
-        const char *text = there(a, &file[i], i < generated, &size, &error);
+        const enum seal seal = seal_there(a, &file[i], i < generated, &error);
         *failed = file[i].path;
         if (error) {
             errno = error;
             return false;
         }
-        if (!text || (size == file[i].size && !memcmp(text, file[i].text, size)))
-            continue;
-        const enum seal seal = i < generated        ? vendor_seal(a, file[i].path, text, size)
-                               : depend_rules(text) ? SEAL_WHOLE
-                                                    : SEAL_NONE;
         if (seal == SEAL_NONE && !options->force)
             text_printf(refused, "cgtpgen: %s is not of cgtpgen, and stays; --force replaces it\n",
                         file[i].path);

@@ -161,7 +161,7 @@ static bool repeats(int row, unsigned rows)
     return found;
 }
 
-int emit_names(struct arena *a, const struct backend *b, const struct plan *plan, const char *const **names)
+int emit_names(struct arena *a, const struct backend *b, const struct plan *plan, const char ***names)
 {
     const char **list = NEW_ARRAY(a, const char *, emitter_count + plan->kernels * (1 + ALTERNATIVES_MOST));
     int n = 0;

@@ -52,7 +52,7 @@ int emit_symbols(struct arena *, const struct plan *, const char ***symbols);
 
 /* The names, without a folder, of all files that the product can have with any --emit. Returns their number.
  */
-int emit_names(struct arena *, const struct backend *, const struct plan *, const char *const **names);
+int emit_names(struct arena *, const struct backend *, const struct plan *, const char ***names);
 
 /* The rows without --emit; is the word among those asked for? */
 unsigned emit_default(void);

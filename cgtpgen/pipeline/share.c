@@ -65,19 +65,27 @@ static int at_most(int n, int most)
     return n < most ? n : most;
 }
 
-/* The thread that touches element `at` of a run. */
-static int thread_of(const struct field *f, enum who who, bool spread, int threads, int run, int at)
+/* Elements of a run in pieces of `wide`, which `threads` threads from `first` on take in turn. */
+static void deal(int *thread, int length, int wide, int first, int threads)
 {
-    if (who == WHO_RUN)
-        return run % threads;
-    if (who == WHO_LANE)
-        return at / f->lane % threads;
-    if (who == WHO_KEPT)
-        return KEPT;
-    if (who != WHO_COPY || spread) /* copies of several runs at a time */
-        return EACH;
-    const int per = at_most((f->length + f->wide - 1) / f->wide, threads), abreast = threads / per;
-    return run % abreast * per + at / f->wide % per;
+    for (int at = 0, turn = 0; at < length; turn = turn + 1 < threads ? turn + 1 : 0)
+        for (int end = at_most(length, at + wide); at < end; at++)
+            thread[at] = first + turn;
+}
+
+/* The threads that touch the elements of a run. */
+static void run_threads(const struct field *f, enum who who, bool spread, int threads, int run, int *thread)
+{
+    if (who == WHO_LANE) {
+        deal(thread, f->length, f->lane, 0, threads);
+    } else if (who == WHO_COPY && !spread) {
+        const int per = at_most((f->length + f->wide - 1) / f->wide, threads), abreast = threads / per;
+        deal(thread, f->length, f->wide, run % abreast * per, per);
+    } else { /* copies of several runs at a time are anybody's */
+        const int all = who == WHO_RUN ? run % threads : who == WHO_KEPT ? KEPT : EACH;
+        for (int at = 0; at < f->length; at++)
+            thread[at] = all;
+    }
 }
 
 static int apart_of(const struct place *q, const struct field *f)
@@ -101,6 +109,7 @@ static int elements_of(const struct place *q)
 static const int *threads_of(const struct pipeline *p, const struct access *a, int n, int *thread)
 {
     const struct place *q = &p->place[a->place];
+    const int threads = share_threads(p, q);
     for (int i = 0; i < n; i++)
         thread[i] = NONE;
     for (int i = 0; i < q->fields; i++) {
@@ -108,9 +117,8 @@ static const int *threads_of(const struct pipeline *p, const struct access *a, i
         if (f->version >= 0 && a->index >= 0 && f->version != a->index)
             continue;
         for (int run = 0; run < f->runs; run++)
-            for (int at = 0; at < f->length; at++)
-                thread[f->at + run * apart_of(q, f) + at] =
-                    thread_of(f, a->who, p->spreads && f->spread >= 0, share_threads(p, q), run, at);
+            run_threads(f, a->who, p->spreads && f->spread >= 0, threads, run,
+                        thread + f->at + run * apart_of(q, f));
     }
     return thread;
 }

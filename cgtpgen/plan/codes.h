@@ -1,6 +1,7 @@
 /* codes.h - recipes and the codes that they are lowered to, each made once.
  *
- * The ways of computing a kernel that are weighed against each other want mostly the same codes.
+ * The ways of computing a kernel that are weighed against each other want mostly the same codes; so do the
+ * plans that a tuner's knobs make, each of which is forgotten: what was made for one stays with the product.
  */
 #ifndef CGTPGEN_CODES_H
 #define CGTPGEN_CODES_H
@@ -10,6 +11,7 @@
 /* Zero-initialise and set the arenas. */
 struct codes {
     struct arena *arena;
+    struct codes *kept;     /* where recipes and codes stay when these go; NULL: nowhere */
     struct matrices scaled; /* what matrix_scaled makes */
     int recipes, recipe_capacity;
     const struct recipe **recipe;
@@ -17,6 +19,9 @@ struct codes {
     int n, capacity;
     struct lowered *lowered;
 };
+
+/* Codes to be kept, in an arena of their own: as long as the arena that is given. */
+struct codes *codes_keep(struct arena *);
 
 /* The recipe, or an equal one that was there before. */
 const struct recipe *codes_recipe(struct codes *, const struct recipe *);

@@ -301,6 +301,7 @@ const struct demand *demand_build(struct codes *codes, const struct plan *plan,
     struct arena *a = codes->arena;
     const struct problem *problem = plan->problem;
     const struct kernel_form *k = kernel->form;
+    codes->kept = plan->codes;
     struct demand *d = NEW(a, struct demand);
     *d = (struct demand){.plan = plan, .kernel = kernel, .codes = codes, .outputs = outputs};
     d->output = arena_copy(a, output, (size_t)outputs * sizeof *output);

@@ -250,3 +250,26 @@ const struct matrix *matrix_scaled(struct matrices *all, const struct path *p, e
 {
     return find(all, p, a, SLOT_G, true);
 }
+
+bool matrix_same(const struct matrix *m, const struct matrix *o)
+{
+    return m->l1 == o->l1 && m->l2 == o->l2 && m->l3 == o->l3 && m->a == o->a && m->g == o->g &&
+           !m->column == !o->column && surd_equal(m->scale, o->scale);
+}
+
+uint32_t matrix_hash(uint32_t key, const struct matrix *m)
+{
+    const int kind[] = {m->l1, m->l2, m->l3, (int)m->a, (int)m->g, m->column != NULL};
+    const uint32_t scale = surd_hash(m->scale);
+    return hash_bytes(hash_bytes(key, kind, sizeof kind), &scale, sizeof scale);
+}
+
+const struct matrix *matrix_kind(struct arena *a, const struct matrix *m)
+{
+    struct matrix *kind = arena_copy(a, m, sizeof *m);
+    kind->form = NULL;
+    kind->entry = NULL;
+    kind->scale = surd_copy(a, m->scale);
+    kind->column = m->column ? &kind->scale : NULL; /* that there are factors */
+    return kind;
+}

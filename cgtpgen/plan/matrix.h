@@ -49,4 +49,10 @@ const struct matrix *matrix_of(struct matrices *, const struct path *p, enum slo
  * apply the factors once (to sums over many items), not once an item. G is z. */
 const struct matrix *matrix_scaled(struct matrices *, const struct path *p, enum slot a);
 
+/* Are they equal, whoever made them? A hash of it, which goes on from the key; a copy without forms and
+ * entries. */
+bool matrix_same(const struct matrix *, const struct matrix *);
+uint32_t matrix_hash(uint32_t key, const struct matrix *);
+const struct matrix *matrix_kind(struct arena *, const struct matrix *);
+
 #endif

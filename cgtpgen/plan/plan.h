@@ -63,10 +63,13 @@ const struct operand *kernel_output(const struct kernel_plan *, int output);
 /* Bytes of a number of the type that a kernel computes in, which registers hold. */
 int kernel_size(const struct kernel_plan *);
 
+struct codes;
+
 struct plan {
     const struct problem *problem;
     const struct form *form;
     struct matrices matrices;
+    struct codes *codes;    /* of all schedules that were made by it (codes.h) */
     struct path_plan *path; /* [problem->paths] */
     int groups;
     struct path_group *group; /* by segment of x */

@@ -221,6 +221,24 @@ struct recipe *recipe_repeat(struct arena *a, const struct recipe *r, int n, boo
     return all;
 }
 
+struct recipe *recipe_copy(struct arena *a, const struct recipe *r)
+{
+    struct recipe *copy = arena_copy(a, r, sizeof *r);
+    copy->input = arena_copy(a, r->input, (size_t)r->inputs * sizeof *r->input);
+    copy->output = arena_copy(a, r->output, (size_t)r->outputs * sizeof *r->output);
+    copy->r = arena_copy(a, r->r, (size_t)r->rs * sizeof *r->r);
+    copy->l = arena_copy(a, r->l, (size_t)r->ls * sizeof *r->l);
+    copy->u = arena_copy(a, r->u, (size_t)r->us * sizeof *r->u);
+    for (int i = 0; i < r->inputs; i++)
+        copy->input[i].name = arena_string(a, r->input[i].name, strlen(r->input[i].name));
+    for (int i = 0; i < r->outputs; i++) {
+        struct recipe_output *o = &copy->output[i];
+        o->name = arena_string(a, o->name, strlen(o->name));
+        o->part = arena_copy(a, o->part, (size_t)o->parts * sizeof *o->part);
+    }
+    return copy;
+}
+
 static bool equal_products(int n, const struct recipe_product *p, int m, const struct recipe_product *q)
 {
     bool equal = n == m;

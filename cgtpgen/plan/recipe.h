@@ -98,6 +98,9 @@ struct recipe *recipe_build(struct arena *, int inputs, struct recipe_input *, i
  * is named x_2, from i = 1 on. */
 struct recipe *recipe_repeat(struct arena *, const struct recipe *, int n, bool b);
 
+/* A copy, names included. */
+struct recipe *recipe_copy(struct arena *, const struct recipe *);
+
 /* Are they alike in everything, names included? */
 bool recipe_equal(const struct recipe *, const struct recipe *);
 

@@ -62,6 +62,7 @@ static void count(struct arena *a, size_t size)
     owner->used += size;
     owner->most = owner->used > owner->most ? owner->used : owner->most;
     a->used += a->owner ? size : 0;
+    owner->lent += a->owner ? size : 0;
 }
 
 /* size bytes that hold anything. */
@@ -178,10 +179,26 @@ static void free_blocks(struct arena *a, const struct arena_block *last)
     }
 }
 
+/* What a part has is of the whole no more. */
+static void give_back(struct arena *part)
+{
+    part->owner->used -= part->used;
+    part->owner->lent -= part->used;
+    part->used = 0;
+}
+
+/* Frees its parts down to `last`. */
+static void free_parts(struct arena *a, const struct arena *last)
+{
+    for (; a->part != last; a->part = a->part->next) {
+        free_blocks(a->part, NULL);
+        give_back(a->part);
+    }
+}
+
 void arena_free(struct arena *a)
 {
-    if (a->scratch)
-        free_blocks(a->scratch, NULL);
+    free_parts(a, NULL);
     free_blocks(a, NULL);
     for (struct arena_block *b; (b = a->spare);) {
         a->spare = b->older;
@@ -191,13 +208,25 @@ void arena_free(struct arena *a)
     a->used = 0;
 }
 
+static struct arena *add_part(struct arena *a, struct arena *whole)
+{
+    struct arena *part = NEW(a, struct arena);
+    part->owner = whole;
+    part->next = whole->part;
+    return whole->part = part;
+}
+
+struct arena *arena_part(struct arena *a)
+{
+    struct arena *part = add_part(a, owner_of(a));
+    part->scratch = add_part(a, owner_of(a)); /* which is there as long as the part is */
+    return part;
+}
+
 struct arena *arena_scratch(struct arena *a)
 {
-    if (!a->scratch) {
-        struct arena *scratch = NEW(a, struct arena);
-        scratch->owner = a;
-        a->scratch = scratch;
-    }
+    if (!a->scratch)
+        a->scratch = add_part(a, owner_of(a));
     assert(a->scratch->used == 0);
     return a->scratch;
 }
@@ -210,14 +239,13 @@ void arena_empty(struct arena *scratch)
     free_blocks(scratch, oldest);
     if (oldest)
         oldest->used = 0;
-    scratch->owner->used -= scratch->used;
-    scratch->used = 0;
+    give_back(scratch);
 }
 
 struct arena_mark arena_mark(struct arena *a)
 {
     arena_scratch(a); /* which stays */
-    struct arena_mark mark = {NULL, a->used};
+    struct arena_mark mark = {NULL, a->used - a->lent, a->part};
     struct arena_block *full = a->block;
     mark.fence = add_block(a, 1);
     assert(mark.fence->older == full); /* of one byte it stands before the newest, */
@@ -228,6 +256,7 @@ struct arena_mark arena_mark(struct arena *a)
 void arena_release(struct arena *a, struct arena_mark mark)
 {
     struct arena_block *older = mark.fence->older;
+    free_parts(a, mark.part);
     free_blocks(a, older);
-    a->used = mark.used;
+    a->used = mark.used + a->lent;
 }

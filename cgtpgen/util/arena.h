@@ -21,7 +21,9 @@ struct arena {
     size_t limit;              /* bytes after which allocation fails; 0: no limit */
     bool limited;              /* it failed for the limit */
     struct arena *scratch;     /* see arena_scratch */
-    struct arena *owner;       /* of a scratch arena; NULL */
+    struct arena *owner;       /* of a part: the whole; NULL */
+    struct arena *part, *next; /* its parts, the newest first; of a part: the one before it */
+    size_t lent;               /* bytes of them, among those used */
     jmp_buf failure;           /* where an allocation that fails goes; set before the first use */
 };
 
@@ -51,15 +53,19 @@ char *arena_vprintf(struct arena *, const char *format, va_list) __attribute__((
 
 void arena_free(struct arena *);
 
-/* Its arena for what is of no use after a call: it counts to the owner's bytes and limit, fails where the
- * owner does and is freed with it. One at a time uses it, and empties it at the end. */
+/* A part of it, for what stays when the rest is released: it counts to the whole's bytes and limit, fails
+ * where that does, and goes with it, or at the release of a mark that was there before. */
+struct arena *arena_part(struct arena *);
+
+/* Its part for what is of no use after a call. One at a time uses it, and empties it at the end. */
 struct arena *arena_scratch(struct arena *);
 void arena_empty(struct arena *scratch);
 
 /* A point in time: what is allocated after it goes at its release, and marks after it with it. */
 struct arena_mark {
     struct arena_block *fence;
-    size_t used;
+    size_t used; /* but for parts */
+    const struct arena *part;
 };
 struct arena_mark arena_mark(struct arena *);
 void arena_release(struct arena *, struct arena_mark);

@@ -25,7 +25,7 @@ const char *file_read(struct arena *a, const char *path, size_t limit, size_t *s
     int descriptor = is_stdin ? STDIN_FILENO : open(path, O_RDONLY);
     struct text t = {.arena = a};
     ssize_t got = descriptor < 0 ? -1 : 1;
-    char *buffer = arena_resize(a, NULL, 0, READ_SIZE);
+    char buffer[READ_SIZE];
     while (got > 0 && t.n < limit) {
         size_t room = limit - t.n;
         got = read(descriptor, buffer, room < READ_SIZE ? room : READ_SIZE);
@@ -166,6 +166,17 @@ struct change {
     bool written;          /* the temporary file exists */
 };
 
+/* Does the file hold the text? */
+static bool holds(struct arena *a, const struct file_content *content)
+{
+    const struct arena_mark mark = arena_mark(a);
+    size_t size;
+    const char *there = file_read(a, content->path, content->size, &size);
+    const bool same = there && size == content->size && !memcmp(there, content->text, size);
+    arena_release(a, mark);
+    return same;
+}
+
 /* Fills *change; false where the file holds the content already. */
 static bool plan_change(struct arena *a, const struct file_content *content, int number,
                         struct change *change)
@@ -173,12 +184,8 @@ static bool plan_change(struct arena *a, const struct file_content *content, int
     *change = (struct change){.content = content, .path = content->path};
     struct stat status;
     bool exists = !stat(content->path, &status);
-    if (exists && S_ISREG(status.st_mode) && (uintmax_t)status.st_size == content->size) {
-        size_t size;
-        const char *there = file_read(a, content->path, content->size, &size);
-        if (there && size == content->size && !memcmp(there, content->text, size))
-            return false;
-    }
+    if (exists && S_ISREG(status.st_mode) && (uintmax_t)status.st_size == content->size && holds(a, content))
+        return false;
     const char *resolved = resolve(a, content->path);
     change->path = resolved ? resolved : content->path;
     if (!exists || S_ISREG(status.st_mode))
