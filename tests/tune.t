@@ -2,6 +2,7 @@
 """Knobs of the planner (key tune) change plan and kernels as asked, for their own architecture alone."""
 import json
 import os
+import pty
 import re
 import subprocess
 import sys
@@ -197,6 +198,31 @@ def tuner(knobs):
                     own += re.findall(r'cgtp_tune_backward_\d+ = \{\n    "(.*)",\n    "(.*)",', file.read())
     return re.findall(r'^ +(?:&test, "sm_90", )?"( .*)\\n"', program, re.M), own
 
+
+def at_terminal(*options):
+    """What goes to standard error, a terminal."""
+    ours, theirs = pty.openpty()
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([GENERATOR, *options, '-o', folder, '-'], input=SPEC + 'kernels: [forward, backward]\n', text=True,
+                       stderr=theirs, check=True)
+    os.close(theirs)
+    told = b''
+    try:
+        while part := os.read(ours, 65536):
+            told += part
+    except OSError:  # the other end is closed
+        pass
+    os.close(ours)
+    return told.decode()
+
+
+shown = at_terminal('--emit=tune')
+equal([line.rstrip() for line in shown.split('\r')],
+      ['', *(f'tuned: other plans of {kernel}, kernel {i} of 2\r'.rstrip() if not odd else ''
+             for i, kernel in ((1, 'forward'), (2, 'backward')) for odd in (False, True)), '', ''],
+      '--emit=tune on a terminal says what it is at, and clears the line')
+equal({len(line) for line in shown.split('\r') if line}, {78}, 'over all of what stood there')
+equal(at_terminal('--emit=header'), '', 'other output says nothing')
 
 lines, own = tuner('{sm_90: {warps: 8, backward: {stages: 3, keep: 1}}, sm_80: {stages: 2, forward: {warps: 8}}, '
                    'sm_100: {channels: 1}}')

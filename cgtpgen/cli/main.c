@@ -34,6 +34,7 @@
 #include "spec/names.h"
 #include "cli/print.h"
 #include "cli/product.h"
+#include "cli/progress.h"
 #include "cli/vendor.h"
 #include "util/version.h"
 
@@ -108,10 +109,12 @@ static const char *join(struct arena *a, const char *folder, const char *name)
     return file_join(a, folder && strcmp(folder, "-") ? folder : NULL, name);
 }
 
-/* The log's rows of a product. */
+/* The log's rows of a product, where there is one. */
 static enum exit_status read_measured(struct arena *a, const struct options *options,
                                       const struct schedules *all, const struct measured **measured)
 {
+    if (!options->measured)
+        return EXIT_OK;
     struct diag diag = {.arena = a, .file = options->measured};
     diag.source = file_read_regular(a, options->measured, &diag.source_size);
     if (!diag.source)
@@ -129,13 +132,13 @@ static enum exit_status emit(struct arena *a, const struct options *options, str
                              struct diag *diag)
 {
     struct output_file *file;
-    struct emission from = {
-        .backend = options->backend, .schedules = product->schedules, .of_folder = product->first};
-    if (options->measured) {
-        enum exit_status read = read_measured(a, options, product->schedules, &from.measured);
-        if (read)
-            return read;
-    }
+    struct emission from = {.backend = options->backend,
+                            .schedules = product->schedules,
+                            .of_folder = product->first,
+                            .progress = progress_show};
+    const enum exit_status read = read_measured(a, options, product->schedules, &from.measured);
+    if (read)
+        return read;
     product->files = emit_files(a, &from, options->emit, &file);
     product->text = file;
     product->own = product->files;
@@ -282,10 +285,9 @@ static enum exit_status check_collisions(struct arena *a, const struct options *
                                          const struct product *product)
 {
     struct diag diag = {.arena = a};
-    if (!product_collision(product, options->specs, &diag))
-        return EXIT_OK;
+    const bool collide = product_collision(product, options->specs, &diag);
     put_messages(&diag, options);
-    return EXIT_SPEC;
+    return collide ? EXIT_SPEC : EXIT_OK;
 }
 
 static enum exit_status put_output(struct arena *a, const struct text *t)

@@ -257,6 +257,12 @@ static void add_alternatives(struct files *all, const struct emission *from, con
         }
 }
 
+static void tell(const struct emission *from, int kernel)
+{
+    if (from->progress)
+        from->progress(from->schedules->plan, kernel);
+}
+
 int emit_files(struct arena *a, const struct emission *from, unsigned rows, struct output_file **files)
 {
     struct files all = {.arena = a};
@@ -267,8 +273,10 @@ int emit_files(struct arena *a, const struct emission *from, unsigned rows, stru
         tunes |= emitter_table[i].tunes && (rows & 1u << i);
     const int kernels = from->schedules->plan->kernels;
     const struct alternatives **found = NEW_ARRAY(a, const struct alternatives *, kernels + 1);
-    for (int k = 0; k < kernels && tunes; k++)
+    for (int k = 0; k < kernels && tunes; k++) {
+        tell(from, k);
         found[k] = alternatives_find(a, from->schedules, k);
+    }
     e.alternatives = tunes ? found : NULL;
     for (int i = 0; i < emitter_count; i++) {
         if (!(rows & 1u << i) || emitter_table[i].of_call || repeats(i, rows))
@@ -278,6 +286,8 @@ int emit_files(struct arena *a, const struct emission *from, unsigned rows, stru
         else
             add_files(&all, &e, &emitter_table[i]);
     }
+    if (tunes)
+        tell(from, -1);
     *files = all.file;
     return all.n;
 }

@@ -23,6 +23,8 @@ struct emission {
     bool of_folder;                  /* files that are the same for all products, too */
     /* [kernels], of a program that tunes; NULL where none is asked for */
     const struct alternatives *const *alternatives;
+    /* told before long work on a kernel, and at its end (kernel -1); NULL */
+    void (*progress)(const struct plan *, int kernel);
     int alternative; /* the number of that which the schedules are, from 1 on; 0: the planner's own */
 };
 
