@@ -15,6 +15,7 @@ void progress_show(const struct plan *plan, int kernel)
     if (kernel >= 0)
         snprintf(what, sizeof what, "%.30s: other plans of %.30s, kernel %d of %d", plan->problem->spec->name,
                  plan->kernel[kernel].form->name, kernel + 1, plan->kernels);
-    const int n = snprintf(line, sizeof line, "\r%-*.*s\r", COLUMNS, COLUMNS, what); /* over what stood there */
+    const int n =
+        snprintf(line, sizeof line, "\r%-*.*s\r", COLUMNS, COLUMNS, what); /* over what stood there */
     file_put(STDERR_FILENO, line, (size_t)n);
 }
