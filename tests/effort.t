@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What small specs may cost, whatever they say: they are generated or refused in little processor time and memory, which
 the system bounds. What would take more than there may be is refused before any code of it is made."""
+import json
 import os
 import random
 import re
@@ -11,6 +12,8 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
+sys.path.insert(0, 'tests/bench')
+import compile  # noqa: E402
 from tap import done, equal, ok, skip  # noqa: E402
 
 GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
@@ -113,10 +116,36 @@ def test_many():
                   f'{backend}: what is left over is found among them')
 
 
+def test_compilers():
+    """What is predicted of compilers: rates by what is counted, and how far off these were of what was measured."""
+    for backend, source, right, worst in (('c', 'cgtpgen/emit/c.c', 19, 2.1), ('cuda', 'cgtpgen/emit/cuda.c', 17, 1.9)):
+        with open(source) as file:
+            found = dict(re.findall(r'\.(\w+) = ([\d.]+)[,}]', re.search(r'\.rates =\s*{(.*)', file.read()).group(1)))
+        rates = [float(found.get(word, 0)) for word in ('start', *compile.COUNTED)]
+        rows = [row for row in compile.table(backend) if row[1] == 'unseen']
+        off = sorted(compile.off(rates, rows))
+        ok(len(off) == 20 and off[right - 1] <= 1.5 and off[-1] <= worst,
+           f'{backend}: of 20 kernels {right} are predicted within a factor of 1.5, all within {worst}', off)
+        wrong, products = [], 0
+        for name in 'mace_medium', 'nequip_water', 'diffdock_l2', 'tetris_poly_2':
+            with tempfile.TemporaryDirectory() as folder:
+                told = json.loads(subprocess.run([GENERATOR, f'--backend={backend}', '-Wno-all', '--print=json', '-o', folder,
+                                                  f'specs/{name}.yaml'], capture_output=True, text=True, check=True).stdout)
+                for kernel in told['kernels']:
+                    with open(f"{folder}/{name}_{kernel['name']}.{'c' if backend == 'c' else 'cu'}") as file:
+                        counts = compile.counts(file.read())
+                    wanted = rates[0] + sum(rate * number for rate, number in zip(rates[1:], counts))
+                    products += counts[1]
+                    if abs(kernel['compile_seconds'] / wanted - 1) > 0.006:  # three digits are printed
+                        wrong.append((name, kernel['name'], kernel['compile_seconds'], wanted, counts))
+        ok(not wrong and products > 1000, f'{backend}: --print=json says it of the source as it is written', *wrong)
+
+
 if '/san' in os.environ.get('BUILD', 'build'):
     skip('effort', 'a sanitizer takes more')
 else:
     test_large()
     test_small()
     test_many()
+test_compilers()
 done()

@@ -8,10 +8,10 @@
 
 #include "schedule/schedule.h"
 
-/* Seconds of the compiler: of starting it, and of each thing that a source has. */
+/* Seconds of the compiler: of starting it, and of each thing that a source has (effort.c). */
 struct compile_rates {
     const char *compiler;
-    double start, statement, argument, loop, function;
+    double start, argument, product, loop, dense;
 };
 
 struct backend {

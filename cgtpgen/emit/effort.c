@@ -1,36 +1,84 @@
 /* effort.c - see effort.h. What is counted stands in the text, so that it is right whatever wrote it. */
 #include "emit/effort.h"
 
+#include <ctype.h>
 #include <string.h>
 
-/* Is the text at `at` a loop's head? No longer word of generated code ends so. */
-static bool is_loop(const char *at, const char *end)
+struct counts {
+    double argument; /* commas: of calls, of what is declared */
+    double product;
+    double loop;  /* of a GPU's kernel, over tiles and items; what stands in them is inlined */
+    double dense; /* products with blocks of weights, each of which is compiled for its sizes */
+    double templates, instances; /* kernels that are templates; what is launched of them */
+};
+
+static bool begins(const char *at, const char *word)
 {
-    return end - at > 5 && !memcmp(at, "for (", 5);
+    return strncmp(at, word, strlen(word)) == 0;
 }
 
-double compile_seconds(const struct backend *b, const char *text, size_t n)
+/* cgtp_weights_columns(3, 10, ..: a block of so few rows is no loop. */
+static bool is_dense(const char *at)
 {
-    double statements = 0, arguments = 0, fors = 0, functions = 0;
-    const char *end = text + n;
-    for (const char *at = text; at < end; at++) {
-        if (end - at > 1 && at[0] == '/' && at[1] == '*') {
+    enum { SWEEP = 4 }; /* rows */
+    int rows = 0;
+    if (!begins(at, "cgtp_weights_"))
+        return false;
+    while (*at && *at != '(')
+        at++;
+    while (*at && *at != ' ')
+        at++;
+    for (at += *at == ' '; isdigit((unsigned char)*at) && rows < SWEEP; at++)
+        rows = rows * 10 + *at - '0';
+    return rows >= SWEEP;
+}
+
+/* code::NAME<.. */
+static bool is_instance(const char *at)
+{
+    if (!begins(at, "code::"))
+        return false;
+    at += strlen("code::");
+    while (isalnum((unsigned char)*at) || *at == '_')
+        at++;
+    return *at == '<';
+}
+
+/* text is NUL-terminated. */
+static struct counts count(const char *text)
+{
+    struct counts c = {0};
+    for (const char *at = text; *at; at++) {
+        if (begins(at, "/*")) {
             const char *close = strstr(at + 2, "*/");
-            at = close ? close + 1 : end - 1;
+            if (!close)
+                break;
+            at = close + 1;
             continue;
         }
-        if (end - at > 6 && !memcmp(at, "[] = {", 6)) { /* numbers of a table take next to nothing */
+        if (begins(at, "[] = {")) { /* numbers of a table take next to nothing */
             const char *close = strstr(at, "};");
-            at = close ? close : end - 1;
+            if (!close)
+                break;
+            at = close;
         }
-        statements += *at == ';';
-        arguments += *at == ',';
-        fors += is_loop(at, end);
-        functions += *at == '}' && at > text && at[-1] == '\n';
+        c.argument += *at == ',';
+        c.product += begins(at, " * ");
+        c.loop += begins(at, "CGTP_LOOP\n");
+        c.templates += begins(at, ">\nCGTP_KERNEL(");
+        c.dense += is_dense(at);
+        c.instances += is_instance(at);
     }
+    return c;
+}
+
+double compile_seconds(const struct backend *b, const char *text)
+{
     const struct compile_rates *r = &b->rates;
-    return r->start + r->statement * statements + r->argument * arguments + r->loop * fors +
-           r->function * functions;
+    const struct counts c = count(text);
+    const double times = c.templates > 0 ? c.instances / c.templates : 1;
+    return r->start + r->argument * c.argument + r->dense * c.dense +
+           times * (r->product * c.product + r->loop * c.loop);
 }
 
 const struct backend *backend_of(const struct schedules *all)
@@ -47,7 +95,7 @@ double kernel_compile_seconds(struct arena *a, const struct schedules *all,
     const struct backend *b = backend_of(all);
     struct text source = {.arena = a};
     b->kernel(&source, all, kernel);
-    return compile_seconds(b, text_string(&source), source.n);
+    return compile_seconds(b, text_string(&source));
 }
 
 const char *duration_text(struct arena *a, double seconds)

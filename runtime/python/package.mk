@@ -5,9 +5,13 @@
 # make wheel     build/wheel/*.whl, of a static generator; PYTHON needs scikit-build-core
 # make deb       for Debian and its relatives; with the libraries of the system
 # make rpm       where there is rpmbuild
-# make release   all of them twice, in build/release: the same bytes; what is missing for one of them is named
+# make release   all of them twice, from nothing, to build/release: the same bytes; what is missing for one of them is named
 #
 # The same sources make the same packages: no time but that of the last commit (SOURCE_DATE_EPOCH) is in one.
+
+# MAINTAINER of the Debian package: who distributes it says so, with an address ('A Name <name@domain>'), which Debian
+# demands; those who hold the licence have none there.
+MAINTAINER ?= $(shell sed -n 's/^Copyright (c) [0-9]* //p' LICENSE)
 
 EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2> /dev/null),0)
 PACKED = tar -C $(1) --sort=name --owner=0 --group=0 --numeric-owner --mode=u+rw,go+r-w --mtime=@$(EPOCH) -c $(2) | gzip -9n
@@ -42,11 +46,11 @@ deb: $(BUILD)/cgtpgen
 	$(Q)gzip -9n $(BUILD)/deb/usr/share/man/man1/cgtpgen.1
 	$(Q)mv $(BUILD)/deb/usr/share/doc/cgtpgen/LICENSE $(BUILD)/deb/usr/share/doc/cgtpgen/copyright
 	$(Q)printf '%s\n' 'cgtpgen ($(VERSION)) unstable; urgency=medium' '' '  * Release $(VERSION): see CHANGELOG.md.' '' \
-	    ' -- the cgtpgen authors <cgtpgen@example.org>  $(DEB_DATE)' | \
+	    ' -- '$(call quoted,$(if $(findstring <,$(MAINTAINER)),$(MAINTAINER),$(MAINTAINER) <>))'  $(DEB_DATE)' | \
 	    gzip -9n > $(BUILD)/deb/usr/share/doc/cgtpgen/changelog.gz
 	$(Q)mkdir $(BUILD)/deb/DEBIAN
 	$(Q)printf '%s\n' 'Package: cgtpgen' 'Version: $(VERSION)' 'Architecture: $(lastword $(subst _, ,$(DEB)))' \
-	    'Maintainer: the cgtpgen authors <cgtpgen@example.org>' 'Section: devel' 'Priority: optional' \
+	    'Maintainer: '$(call quoted,$(MAINTAINER)) 'Section: devel' 'Priority: optional' \
 	    'Depends: libc6 (>= 2.34), libyaml-0-2' 'Recommends: gcc | c-compiler' \
 	    'Suggests: cmake, make, pkgconf | pkg-config' \
 	    'Description: source code for O(3)-equivariant tensor products' \
@@ -68,14 +72,15 @@ rpm: sdist
 RELEASE = sdist dist $(if $(shell $(PYTHON) -c 'import scikit_build_core' 2> /dev/null && echo yes),wheel) \
     $(if $(shell command -v dpkg-deb),deb) $(if $(shell command -v rpmbuild),rpm)
 release:
-	$(Q)rm -rf $(BUILD)/release $(BUILD)/release.first && mkdir -p $(BUILD)/release
+	$(Q)rm -rf $(BUILD)/release && mkdir -p $(BUILD)/release/first $(BUILD)/release/second
 	$(Q)for time in first second; do \
 	    for target in $(RELEASE); do \
-	        file=$$($(MAKE) -s $$target) || exit 1; cp $$(echo "$$file" | tail -n 1) $(BUILD)/release; \
-	    done; \
-	    (cd $(BUILD)/release && sha256sum *) > $(BUILD)/release.$$time; \
+	        file=$$($(MAKE) -s BUILD=$(BUILD)/release.$$time $$target) || exit 1; \
+	        cp $$(echo "$$file" | tail -n 1) $(BUILD)/release/$$time; \
+	    done; rm -rf $(BUILD)/release.$$time; \
 	done
-	$(Q)cmp $(BUILD)/release.first $(BUILD)/release.second
-	$(Q)cp $(BUILD)/release.second $(BUILD)/release/SHA256SUMS
+	$(Q)diff -r $(BUILD)/release/first $(BUILD)/release/second
+	$(Q)mv $(BUILD)/release/second/* $(BUILD)/release && rm -r $(BUILD)/release/first $(BUILD)/release/second
+	$(Q)cd $(BUILD)/release && sha256sum cgtpgen* > SHA256SUMS
 	$(Q)for target in $(filter-out $(RELEASE),sdist dist wheel deb rpm); do echo "make release: no $$target: what it needs is not here"; done
 	@cat $(BUILD)/release/SHA256SUMS
