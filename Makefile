@@ -83,7 +83,7 @@ TEST_NEEDS :=
 # alone at the end.
 LONG := $(patsubst %,tests/%.t,simt_golden cuda sass fuzz compilers golden_double simt_mutants simulation simt_order simt_turns \
     simt_types docs names specs_paths golden_optimized ranks simt strided selftest limits install tuner golden_single \
-    compensated build_systems cmake examples random torch models jax tables)
+    compensated build_systems cmake first examples random torch models jax tables)
 TESTS := $(filter $(SCRIPTS),$(LONG)) $(UNITS) $(filter-out $(LONG),$(SCRIPTS))
 ifdef T
 NAMED := $(basename $(notdir $(T)))

@@ -10,13 +10,13 @@ runtime, generated, build/cgtpgen), with an installed cgtpgen in PATH. The words
     sh, or indented  commands
     console          commands, each after "$ ", and what they print; a line "..." stands for any lines
     c, cpp, cuda     the inside of a function; it compiles, with docs_fragment.h
-    make             a file
+    make, cmake      a file
     python           a program; it is parsed
 
     file=NAME        the block is that file of the page's folder, as it is, for commands further down
     from=PATH        the block is an excerpt of that file of this repository
     wrong            of commands: the last one fails
-    needs=WORDS      the block is skipped without these: nvcc, gpu, e3nn, torch, jax
+    needs=WORDS      the block is skipped without these: nvcc, gpu, cmake, e3nn, torch, jax
 
 With UPDATE=1 what commands print is written into the pages, for `git diff` to show; "..." stays.
 
@@ -87,7 +87,7 @@ UNRUN = {
 
 
 # What needs= may name: is it on this machine?
-THERE = {'nvcc': shutil.which(NVCC) is not None,
+THERE = {'nvcc': shutil.which(NVCC) is not None, 'cmake': shutil.which('cmake') is not None,
          'gpu': shutil.which(NVCC) is not None and os.path.exists('/dev/nvidia0'),
          **{name: subprocess.run([PYTHON, '-c', f'import {name}'], stderr=subprocess.DEVNULL).returncode == 0
             for name in ('e3nn', 'torch', 'jax')}}
@@ -159,7 +159,7 @@ class Block:
             self.real += f'$ {command}' + (shown if '...\n' in shown else printed)
 
     def file(self):
-        path = self.options.get('file', '?').replace('Makefile', 'make ')
+        path = self.options.get('file', '?').replace('Makefile', 'make ').replace('CMakeLists.txt', 'cmake ')
         ok(any(part in self.later for part in path.split('/')), f'{self.name}: is used further down')
 
     def source(self):
@@ -184,7 +184,7 @@ class Block:
             ok(False, f'{self.name}: is Python', error)
 
     CHECKS = {'yaml': yaml, 'text': told, 'sh': commands, 'indented': commands, 'console': console, 'c': source,
-              'cpp': source, 'cuda': source, 'make': file, 'python': python}
+              'cpp': source, 'cuda': source, 'make': file, 'cmake': file, 'python': python}
 
 
 class Page:

@@ -5,6 +5,8 @@
 # make wheel     build/wheel/*.whl, of a static generator; PYTHON needs scikit-build-core
 # make deb       for Debian and its relatives; with the libraries of the system
 # make rpm       where there is rpmbuild
+# make recipes   for conda, Spack, vcpkg, containers and workflows (docs/packaging), to build/recipes: with version, checksums
+#                and the addresses of what is released below URL
 # make release   all of them twice, from nothing, to build/release: the same bytes; what is missing for one of them is named
 #
 # The same sources make the same packages: no time but that of the last commit (SOURCE_DATE_EPOCH) is in one.
@@ -68,6 +70,21 @@ rpm: sdist
 	    --define 'use_source_date_epoch_as_buildtime 1' --define 'clamp_mtime_to_source_date_epoch 1' \
 	    --define 'debug_package %{nil}' --define '__os_install_post %{nil}' $(BUILD)/rpm/cgtpgen.spec
 	@echo $(BUILD)/rpm/RPMS/*/*.rpm
+
+# Where a distributor has the archives.
+URL ?= file://$(abspath $(BUILD))
+.PHONY: recipes
+recipes: sdist dist
+	$(Q)rm -rf $(BUILD)/recipes
+	$(Q)sum() { $$1 $(BUILD)/$$2 | cut -d' ' -f1; }; \
+	s256=$$(sum sha256sum $(SDIST).tar.gz) s512=$$(sum sha512sum $(SDIST).tar.gz) d256=$$(sum sha256sum $(DIST).tar.gz); \
+	url=$(call quoted,$(URL)); \
+	for file in $$(cd docs/packaging && find * -type f); do \
+	    mkdir -p $(BUILD)/recipes/$$(dirname $$file); \
+	    sed "s|@VERSION@|$(VERSION)|g; s|@URL@|$$url/$(SDIST).tar.gz|g; s|@SHA256@|$$s256|g; s|@SHA512@|$$s512|g; \
+	        s|@DIST_URL@|$$url/$(DIST).tar.gz|g; s|@DIST_SHA256@|$$d256|g" docs/packaging/$$file > $(BUILD)/recipes/$$file; \
+	done
+	@echo $(BUILD)/recipes
 
 RELEASE = sdist dist $(if $(shell $(PYTHON) -c 'import scikit_build_core' 2> /dev/null && echo yes),wheel) \
     $(if $(shell command -v dpkg-deb),deb) $(if $(shell command -v rpmbuild),rpm)

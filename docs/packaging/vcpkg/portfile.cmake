@@ -1,0 +1,11 @@
+# For vcpkg. make recipes fills in what stands between @.
+set(VCPKG_BUILD_TYPE release)
+vcpkg_download_distfile(ARCHIVE URLS "@URL@" FILENAME "cgtpgen-@VERSION@.tar.gz" SHA512 @SHA512@)
+vcpkg_extract_source_archive(SOURCE_PATH ARCHIVE "${ARCHIVE}")
+vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}/cgtpgen")
+vcpkg_cmake_install()
+file(MAKE_DIRECTORY "${CURRENT_PACKAGES_DIR}/tools/cgtpgen")
+file(RENAME "${CURRENT_PACKAGES_DIR}/bin/cgtpgen" "${CURRENT_PACKAGES_DIR}/tools/cgtpgen/cgtpgen")
+file(REMOVE_RECURSE "${CURRENT_PACKAGES_DIR}/bin")
+set(VCPKG_POLICY_EMPTY_INCLUDE_FOLDER enabled)
+vcpkg_install_copyright(FILE_LIST "${SOURCE_PATH}/LICENSE")
