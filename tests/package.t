@@ -27,9 +27,9 @@ def names_in(root):
     return sorted(os.path.relpath(f'{folder}/{name}', root) for folder, _, names in os.walk(root) for name in names)
 
 
-def package(target):
+def package(target, *variables):
     """Runs make; the path of what it made, which is the last word that it says."""
-    result = run('make', target, *VARIABLES)
+    result = run('make', target, *VARIABLES, *variables)
     ok(result.returncode == 0 and len(result.stdout.split()) == 1, f'make {target}', result.stdout)
     return (result.stdout.split() or [''])[-1]
 
@@ -78,6 +78,8 @@ def test_deb(root, wanted):
     with open(path, 'rb') as file:
         ok(first == file.read(), 'the same package again, to the byte')
     fields = dict(re.findall(r'^(\w+): (.*)', run('dpkg-deb', '-f', path).stdout, re.M))
+    equal(fields['Maintainer'], re.search(r'^Copyright \(c\) \d+ (.*)', read('LICENSE'), re.M)[1],
+          "its maintainer is who holds the licence, without an address that nobody has")
     equal((fields['Package'], fields['Version'], fields['Depends'].split(', ')[-1]), ('cgtpgen', VERSION, 'libyaml-0-2'),
           'it needs the system\'s libraries')
     run('dpkg-deb', '-x', path, root)
@@ -87,12 +89,32 @@ def test_deb(root, wanted):
           'it holds the same files')
     owners = {line.split()[1] for line in run('dpkg-deb', '-c', path).stdout.splitlines()}
     equal(owners, {'root/root'}, 'which are root\'s')
+    path = package('deb', "MAINTAINER=A Distributor's Name <packages@distributor.example>")
+    equal(re.search(r'^Maintainer: (.*)', run('dpkg-deb', '-f', path).stdout, re.M)[1],
+          "A Distributor's Name <packages@distributor.example>", 'or who is named')
     if shutil.which('lintian'):
         said = run('lintian', '--allow-root', '--fail-on', 'error,warning', path)
         ok(said.returncode == 0, 'lintian has nothing to say', said.stdout)
     else:
         skip('lintian', 'it is not there')
     return None
+
+
+def words_of(text):
+    """For comparison: without quotation marks, which some write otherwise."""
+    return re.sub(r'\W+', ' ', text).strip()
+
+
+def test_notices():
+    """The terms of the library that is linked statically are those that the system's package has, word by word."""
+    path = '/usr/share/doc/libyaml-dev/copyright'
+    if not os.path.exists(path):
+        return skip("libyaml's notice", 'its package is not of Debian')
+    theirs = re.search(r'^Files: \*\nCopyright: (.*)\nLicense: .*\n((?: .*\n)+)', read(path), re.M)
+    ours = read('docs/NOTICES.md')
+    ok(words_of(theirs[2].replace('\n .\n', '\n')) in words_of(ours), "libyaml's licence is in the notices", theirs[2])
+    holder = re.sub(r'[\d, -]*(.*?) <.*', r'\1', theirs[1])
+    return ok(f'2006-2016 {holder}' in ours, 'and who holds it', theirs[1])
 
 
 def test_sdist(root):
@@ -152,4 +174,5 @@ else:
         test_sdist(f'{ROOT}/sdist')
         test_uninstall(f'{ROOT}/uninstall')
         test_missing(ROOT)
+        test_notices()
 done()
