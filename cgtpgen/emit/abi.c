@@ -62,8 +62,11 @@ static void banner(struct text *out, const struct plan *plan, const char *what, 
     text_printf(out, "%s%s: %s.\n%s " SEAL_BY " ", open, s->name, what, start);
     if (whole)
         text_printf(
-            out, CGTPGEN_VERSION " from a spec, in short below (" SEAL_TEXT "); edit that, not this.\n%s\n",
-            start);
+            out,
+            CGTPGEN_VERSION
+            " from a spec, in short below (" SEAL_TEXT "); edit that, not this.\n"
+            "%s It belongs to whoever had it generated; the runtime's files are under the MIT licence.\n%s\n",
+            start, start);
     else
         text_printf(out, "from the spec in the product's header (" SEAL_TEXT "); edit that, not this.\n%s\n",
                     start);

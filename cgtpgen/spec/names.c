@@ -22,8 +22,9 @@ const char *name_problem(struct arena *a, const char *s)
 
 const char *name_product_problem(const char *s)
 {
-    return strcmp(s, "cgtp") && strncmp(s, "cgtp_", 5) ? NULL
-                                                       : "names that begin with cgtp_ are the runtime's";
+    if (!strcmp(s, "cgtp"))
+        return "its files would be called as the runtime's";
+    return strncmp(s, "cgtp_", 5) ? NULL : "names that begin with cgtp_ are the runtime's";
 }
 
 bool name_is_type(const char *symbol)

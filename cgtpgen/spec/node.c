@@ -107,6 +107,14 @@ static void drop_event(struct builder *b)
     b->has_event = false;
 }
 
+/* Does the text begin as some editors write it, with a mark of two bytes or with characters of several? */
+static bool is_wide(const struct builder *b)
+{
+    const unsigned char *s = (const unsigned char *)b->source;
+    return b->size >= 2 &&
+           ((s[0] == 0xff && s[1] == 0xfe) || (s[0] == 0xfe && s[1] == 0xff) || !s[0] || !s[1]);
+}
+
 static void report_libyaml(struct builder *b)
 {
     const yaml_parser_t *p = &b->parser;
@@ -117,7 +125,10 @@ static void report_libyaml(struct builder *b)
         size_t at = b->text + p->problem_offset;
         at = at < b->size ? at : b->size;
         struct pos pos = pos_of_place(b, at, at);
-        if (strstr(problem, "control characters"))
+        if (is_wide(b))
+            diag_report(b->diag, DIAG_NOT_TEXT, (struct pos){0},
+                        "the file is UTF-16 or UTF-32; a spec is UTF-8");
+        else if (strstr(problem, "control characters"))
             diag_report(b->diag, DIAG_NOT_TEXT, pos, "a control character (code %d); a spec is text",
                         p->problem_value);
         else
