@@ -39,7 +39,7 @@ bool emit_sized(struct source *w)
     const struct areas all = memory_areas(w);
     bool sized = false;
     for (int i = 0; i < all.n; i++)
-        sized |= all.area[i].rows != INDEX_COUNT && all.area[i].rows != INDEX_SHARED;
+        sized |= all.area[i].rows != INDEX_COUNT && all.area[i].rows != INDEX_SHARED && !all.area[i].divided;
     return sized;
 }
 
