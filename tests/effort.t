@@ -118,7 +118,7 @@ def test_many():
 
 def test_compilers():
     """What is predicted of compilers: rates by what is counted, and how far off these were of what was measured."""
-    for backend, source, right, worst in (('c', 'cgtpgen/emit/c.c', 19, 2.1), ('cuda', 'cgtpgen/emit/cuda.c', 17, 1.9)):
+    for backend, source, right, worst in (('c', 'cgtpgen/emit/c.c', 19, 2.2), ('cuda', 'cgtpgen/emit/cuda.c', 19, 2.0)):
         with open(source) as file:
             found = dict(re.findall(r'\.(\w+) = ([\d.]+)[,}]', re.search(r'\.rates =\s*{(.*)', file.read()).group(1)))
         rates = [float(found.get(word, 0)) for word in ('start', *compile.COUNTED)]
