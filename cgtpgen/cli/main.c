@@ -410,18 +410,6 @@ static int add_dependencies(struct arena *a, const struct options *options, cons
     return files;
 }
 
-/* Where a file that is read stands: for standard input the written file that it comes from, nowhere if none
- * is. */
-static const char *input_place(struct arena *a, const char *path, const struct file_content *file, int files)
-{
-    if (strcmp(path, "-"))
-        return file_place(a, path);
-    for (int i = 0; i < files; i++)
-        if (file_is_stdin(file[i].path))
-            return file_place(a, file[i].path);
-    return "";
-}
-
 /* A file that is written must be no spec, not the log, nor another that is written, under whatever name. */
 static bool check_distinct(struct arena *a, const struct options *options, const struct file_content *file,
                            int files)
@@ -430,9 +418,9 @@ static bool check_distinct(struct arena *a, const struct options *options, const
     const int specs = files + options->specs, all = specs + (options->measured != NULL);
     const char **place = NEW_ARRAY(a, const char *, all + 1);
     for (int i = 0; i < all; i++)
-        place[i] =
-            i < files ? file_place(a, file[i].path)
-                      : input_place(a, i < specs ? options->spec[i - files] : options->measured, file, files);
+        place[i] = i < files ? file_place(a, file[i].path)
+                             : file_input_place(a, i < specs ? options->spec[i - files] : options->measured,
+                                                file, files);
     int first, later = hash_repeated(a, place, all, &first);
     if (later >= 0 && first < files) /* what is read may be read twice */
         text_printf(&wrong, "cgtpgen: %s would be overwritten: it is %s\n", file[first].path,

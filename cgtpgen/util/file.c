@@ -79,6 +79,16 @@ bool file_is_stdin(const char *path)
            there.st_dev == input.st_dev && there.st_ino == input.st_ino;
 }
 
+const char *file_input_place(struct arena *a, const char *path, const struct file_content *file, int files)
+{
+    if (strcmp(path, "-"))
+        return file_place(a, path);
+    for (int i = 0; i < files; i++)
+        if (file_is_stdin(file[i].path))
+            return file_place(a, file[i].path);
+    return "";
+}
+
 const char *file_join(struct arena *a, const char *folder, const char *name)
 {
     if (!folder)

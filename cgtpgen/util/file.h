@@ -27,6 +27,10 @@ const char *file_place(struct arena *, const char *path);
 /* Is it the regular file that standard input reads, under whatever name? */
 bool file_is_stdin(const char *path);
 
+/* Where a file that is read stands: for standard input the written file that it comes from, nowhere if none
+ * is. */
+const char *file_input_place(struct arena *a, const char *path, const struct file_content *file, int files);
+
 /* FOLDER/NAME; NAME where the folder is NULL. */
 const char *file_join(struct arena *, const char *folder, const char *name);
 
