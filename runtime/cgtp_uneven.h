@@ -94,13 +94,6 @@ CGTP_DEVICE void cgtp_write_lanes_weights(T *row, const T *slices, int channel_b
     });
 }
 
-/* A number that the lane which leads knows of an item. */
-CGTP_DEVICE void cgtp_lead_number(int64_t &to, int64_t number, bool leads)
-{
-    if (leads)
-        to = number;
-}
-
 /* A number of each of the items side by side, by its first lane, into a field of a stage that is moved on by the lane's
  * 16 bytes. */
 template <int lanes> CGTP_DEVICE void cgtp_note(int64_t (&field)[CGTP_LANES / lanes], int64_t number, int lane)
