@@ -302,15 +302,16 @@ static inline void cgtp_four_dots(int64_t m, int64_t ld, const real *restrict w,
 static inline void cgtp_weights_rows_d(int d, int64_t n, int64_t m, int64_t ld, const real *restrict w,
                                        const real *restrict in, real *restrict out)
 {
-    int64_t r = 0;
+    int64_t done = 0;
 #ifdef CGTP_FOUR_DOTS
-    for (; r + 4 <= n; r += 4)
+    done = n / 4 * 4;
+    for (int64_t r = 0; r < done; r += 4)
         for (int k = 0; k < d; k++)
             cgtp_four_dots(m, ld, w + r * ld, in + k * m, out + k * n + r);
 #endif
-    for (; r < n; r++)
+    for (int64_t rest = 0; rest < n - done; rest++)
         for (int k = 0; k < d; k++)
-            out[k * n + r] += cgtp_dot(m, w + r * ld, in + k * m);
+            out[k * n + done + rest] += cgtp_dot(m, w + (done + rest) * ld, in + k * m);
 }
 
 static inline void cgtp_weights_outer_d(int d, int64_t n, int64_t m, int64_t ld, const real *restrict in,

@@ -47,4 +47,31 @@ if ! tests/simt/build.sh "$program" $sources "$folder/products.c" tests/simt/tur
     echo 'not ok 1 - the program was not built'
     exit 1
 fi
-timeout 300 "$program"
+timeout 300 "$program" > "$program.tap"
+status=$?
+grep -v '^1\.\.' "$program.tap"
+n=$(grep -c -E '^(not )?ok' "$program.tap")
+
+# Counters that a later turn finds as the one before has left them are seen: nobody takes that turn's edges.
+n=$((n + 1))
+name=conv_64_strided
+sed 's/!turn\.first && (status = cgtp_clear/false \&\& (status = cgtp_clear/' "$folder/${name}_backward.cu" \
+    > "$folder/${name}_uncleared.cu"
+echo "#include \"cgtp.h\"
+extern const cgtp_product ${name}_product;
+extern const cgtp_product *const check_products[];
+const cgtp_product *const check_products[] = {&${name}_product, 0};" > "$folder/uncleared.c"
+if cmp -s "$folder/${name}_backward.cu" "$folder/${name}_uncleared.cu"; then
+    echo "not ok $n - a kernel whose later turns find counters uncleared: there is no such line"
+elif ! tests/simt/build.sh "${program}_uncleared" "$folder/${name}_uncleared.cu" "$folder/${name}_double_backward.cu" \
+    "$folder/$name.c" "$folder/uncleared.c" tests/simt/turns.c tests/simt/memory_simt.c runtime/cgtp.c \
+    > "$program.log" 2>&1; then
+    tests/why.sh "$program.log"
+    echo "not ok $n - a kernel whose later turns find counters uncleared was not built"
+elif ! timeout 100 "${program}_uncleared" 2> /dev/null | grep -q "^not ok"; then
+    echo "not ok $n - a kernel whose later turns find counters uncleared is not right"
+else
+    echo "ok $n - a kernel whose later turns find counters uncleared is not right"
+fi
+echo "1..$n"
+exit $status

@@ -1,5 +1,6 @@
 /* path_table.c - see path_table.h. */
 #include "schedule/path_table.h"
+#include "util/hash.h"
 
 #include "schedule/code_print.h"
 #include "schedule/path.h"
@@ -92,14 +93,20 @@ double path_table_work(const struct demand *d, int path)
                                        per_step * rounds(cells, LANES) * n);
 }
 
-/* Has a path before it the same code? */
-static bool has_code(const struct demand *d, int path)
+/* Has a path before it the same code? It is added to those there are, `other` by their numbers in the hash.
+ */
+static bool has_code(const struct demand *d, struct hash *codes, int *other, int path)
 {
-    bool has = false;
-    for (int i = 0; i < path && !has; i++)
-        has = may_table(d, i) && d->plan->path[i].matrix == d->plan->path[path].matrix &&
-              d->variant_of[i] == d->variant_of[path];
-    return has;
+    const struct matrix *m = d->plan->path[path].matrix;
+    const uint32_t key = hash_bytes(hash_bytes(0, &m, sizeof m), &d->variant_of[path], sizeof *d->variant_of);
+    int i = hash_first(codes, key);
+    while (i >= 0 && (d->plan->path[other[i]].matrix != m || d->variant_of[other[i]] != d->variant_of[path]))
+        i = hash_next(codes, i);
+    if (i >= 0)
+        return true;
+    other[codes->n] = path;
+    hash_add(codes, key);
+    return false;
 }
 
 bool paths_want_tables(const struct target *target, const struct demand *d)
@@ -108,9 +115,13 @@ bool paths_want_tables(const struct target *target, const struct demand *d)
     if (asked)
         return asked->value > 1;
     double entries = 0;
+    const struct arena_mark mark = arena_mark(d->codes->arena);
+    struct hash codes = {.arena = d->codes->arena};
+    int *other = NEW_ARRAY(d->codes->arena, int, d->plan->problem->paths);
     for (int i = 0; i < d->plan->problem->paths; i++)
-        if (may_table(d, i) && !has_code(d, i))
+        if (may_table(d, i) && !has_code(d, &codes, other, i))
             entries += (double)recipe_of(d, i)->applications * d->plan->path[i].matrix->entries;
+    arena_release(d->codes->arena, mark);
     return entries > LONG;
 }
 
