@@ -144,7 +144,7 @@ static void words(void **state)
         for (int e = 0; e < emitter_count; e++)
             assert_int_equal(options.emit >> e & 1,
                              emit ? !strcmp(emitter_table[e].word, word) ||
-                                        (!strcmp(word, "device") && !strcmp(emitter_table[e].word, "runtime"))
+                                        (emitter_table[i].runtime && !strcmp(emitter_table[e].word, "runtime"))
                                   : emitter_table[e].by_default);
         assert_int_equal(options.print, emit ? 0 : 1u << (i - emitter_count));
         assert_non_null(strstr(options_help, word));

@@ -519,10 +519,11 @@ void path_tables(struct source *w, struct text *item, const bool *takes, int war
         if (takes[i] && !known)
             emit_recipe(&t, item, takes, recipe_of(w->demand, i), number++, warps);
     }
-    text_printf(w->out,
-                "/* The terms of all paths' tensors, by tables. */\nCGTP_TABLE int %sstart[] = {%s};\n"
-                "CGTP_TABLE unsigned short %scell[] = {%s};\nCGTP_TABLE real %svalue[] = {%s};\n\n",
-                t.name, text_string(&t.terms.start.text), t.name, text_string(&t.terms.cell.text), t.name,
-                text_string(&t.terms.value.text));
+    text_printf(
+        w->out,
+        "/* The terms of all paths' tensors, by tables. */\nCGTP_TABLE int %sstart[] = {\n    %s};\n"
+        "CGTP_TABLE unsigned short %scell[] = {\n    %s};\nCGTP_TABLE real %svalue[] = {\n    %s};\n\n",
+        t.name, text_string(&t.terms.start.text), t.name, text_string(&t.terms.cell.text), t.name,
+        text_string(&t.terms.value.text));
     text_put(w->out, text_string(&rest), rest.n);
 }

@@ -163,11 +163,12 @@ const char *loops_table(struct source *s, const struct product_function *f)
         emit_function(&w, name);
     table_terms_begin(s->arena, &t);
     table_terms_put(s, &t, f->matrix);
-    text_printf(s->out,
-                "static const int %s_start[] = {%s};\nstatic const unsigned short %s_cell[] = {%s};\n"
-                "static const real %s_value[] = {%s};\n",
-                f->name, text_string(&t.start.text), f->name, text_string(&t.cell.text), f->name,
-                text_string(&t.value.text));
+    text_printf(
+        s->out,
+        "static const int %s_start[] = {\n    %s};\nstatic const unsigned short %s_cell[] = {\n    %s};\n"
+        "static const real %s_value[] = {\n    %s};\n",
+        f->name, text_string(&t.start.text), f->name, text_string(&t.cell.text), f->name,
+        text_string(&t.value.text));
     return name;
 }
 
