@@ -19,7 +19,7 @@ sys.path.insert(0, 'tests')
 from tap import done, equal, ok  # noqa: E402
 
 GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
-# MB that a layer may take, up to l = 3 and above, and all of them together: half as much again as they do.
+# MB that a layer may take, up to l = 3 and above, and all of them together: not much more than they do.
 MOST = {'c': (9, 35, 178), 'cuda': (30, 60, 370)}
 
 

@@ -163,7 +163,8 @@ static bool is_repeated(const struct runner *r, int step)
 {
     const struct step *s = &r->p->step[step], *before = s - 1;
     return step > 0 && s->kind == STEP_CALL && before->kind == STEP_CALL && s->accesses == before->accesses &&
-           memcmp(s->access, before->access, (size_t)s->accesses * sizeof *s->access) == 0;
+           (s->accesses == 0 ||
+            memcmp(s->access, before->access, (size_t)s->accesses * sizeof *s->access) == 0);
 }
 
 static void emit(struct runner *r, int step, int ahead, bool skewed)
