@@ -46,7 +46,7 @@ CGTP_DEVICE void cgtp_copy_words(T (&slice)[room], const T *row, int lane, cgtp_
         for (int k = 0; k < words; k += CGTP_LANES)
             if (words - k >= CGTP_LANES || lane < words - k) {
                 const bool half = n % 2 && k + lane == words - 1 && (const T *)from == row;
-                cgtp_copy_word((unsigned *)slice + k - 3 * lane, from + k + lane, half ? 2 : 4);
+                cgtp_copy_word((T *)((unsigned *)slice + k - 3 * lane), (const T *)(from + k + lane), half ? 1 : 2);
             }
     }
 }

@@ -93,10 +93,10 @@ template <int n, typename T> CGTP_DEVICE void cgtp_store_stream(T *p, const floa
     }
 }
 
-/* A word of 4 bytes, of which only the first 2 or all are read. */
-CGTP_DEVICE void cgtp_copy_word(unsigned *shared, const unsigned *global, int bytes)
+/* Two numbers of a word of 4 bytes, of which only the first `count` are read. */
+template <typename T> CGTP_DEVICE void cgtp_copy_word(T *shared, const T *global, int count)
 {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(cgtp_address_of(shared)), "l"(global), "r"(bytes)
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(cgtp_address_of(shared)), "l"(global), "r"(2 * count)
                  : "memory");
 }
 

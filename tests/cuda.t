@@ -29,8 +29,9 @@ KERNELS = ('forward', 'backward', 'double_backward')
 PRODUCTS = {'sm_80': ['nequip_water', 'batch_128', 'gemm_tied_f64'],  # whose tensor cores have other products in float64
             'sm_90': ['mace_large', 'conv_mixed', 'batch_mixed', 'diffdock_l1', 'tiled_wide', 'gemm_pairs', 'nodal_pairs',
                       'lanes_columns', 'paired_pairs'],
-            'sm_86': ['nequip_water', 'batch_128', 'staged_graph'], 'sm_89': ['conv_64', 'batch_128'],
-            'sm_100': ['conv_64', 'batch_128'], 'sm_120': ['conv_64', 'batch_128']}
+            'sm_86': ['nequip_water', 'batch_128', 'staged_graph'], 'sm_89': ['conv_64', 'batch_128_bf16'],
+            'sm_100': ['conv_64_bf16', 'batch_128'], 'sm_120': ['conv_64', 'batch_128_bf16']}
+SUFFIXES = {'f64': 'float64', 'bf16': 'bfloat16'}  # of products in other precisions than their specs'
 HOSTED = ('sm_86', 'sm_90')  # where the host's half is compiled too, of each product once
 DETAILED = ('sm_90', 'mace_large')  # whose registers and shared memory are compared with the plan
 MIXED = 'tests/simt/specs/conv_mixed.yaml'  # paths for the convolution and others
@@ -332,8 +333,10 @@ def check_slots_apart():
 
 
 def spec_of(product):
-    """The file of a product's spec; NAME_f64: of one that is written, that product in float64."""
-    name = product.removesuffix('_f64')
+    """The file of a product's spec; NAME_f64, NAME_bf16: of one that is written, that product in float64, in bfloat16."""
+    name, _, suffix = product.rpartition('_')
+    if suffix not in SUFFIXES:
+        name = product
     path = next(path for path in (f'specs/{name}.yaml', f'tests/simt/specs/{name}.yaml') if os.path.exists(path))
     if name == product:
         return path
@@ -342,7 +345,7 @@ def spec_of(product):
     os.makedirs(f'{BUILD}/cuda', exist_ok=True)
     with open(f'{BUILD}/cuda/{product}.yaml', 'w') as spec:
         spec.write(text.replace(f'name: {name}\n', f'name: {product}\n') +
-                   f'precision: float64\nkernels: [{", ".join(KERNELS)}]\n')
+                   f'precision: {SUFFIXES[suffix]}\nkernels: [{", ".join(KERNELS)}]\n')
     return spec.name
 
 

@@ -52,9 +52,9 @@ template <int n, typename T> CGTP_DEVICE void cgtp_store_stream(T *p, const floa
     simt_write(p, rounded, sizeof rounded, n % 2 ? sizeof(T) : 4);
 }
 
-CGTP_DEVICE void cgtp_copy_word(unsigned *shared, const unsigned *global, int bytes)
+template <typename T> CGTP_DEVICE void cgtp_copy_word(T *shared, const T *global, int count)
 {
-    simt_copy(shared, global, (size_t)bytes);
+    simt_copy(shared, global, count * sizeof(T));
 }
 
 #endif
