@@ -72,6 +72,65 @@ template <int v, typename T = real> struct cgtp_outgoing_slice {
     }
 };
 
+/* Weights of a lane's v channels, of which each has `of` that follow each other: one of each, widened. */
+template <int v, int of> struct cgtp_incoming_apart {
+    real value[v];
+
+    template <typename T> CGTP_MEMBER explicit cgtp_incoming_apart(const T *from)
+    {
+        CGTP_UNROLL
+        for (int i = 0; i < v; i++)
+            cgtp_load<1>(value + i, from + i * of);
+    }
+    CGTP_MEMBER operator const real *() const
+    {
+        return value;
+    }
+};
+
+/* The same of their gradients: to the row, of a lane that has `channels` of them; or as cgtp_outgoing_slice. */
+template <int v, int of, typename T = real> struct cgtp_outgoing_apart {
+    T *const to;
+    const int channels;
+    real value[v];
+
+    CGTP_MEMBER cgtp_outgoing_apart(T *row, int channels_) : to(row), channels(channels_)
+    {
+    }
+    CGTP_MEMBER ~cgtp_outgoing_apart()
+    {
+        CGTP_UNROLL
+        for (int i = 0; i < v; i++)
+            if (i < channels)
+                cgtp_store_stream<1>(to + i * of, value + i);
+    }
+    CGTP_MEMBER operator real *()
+    {
+        return value;
+    }
+};
+template <int v, int of, typename T = real> struct cgtp_outgoing_slice_apart {
+    T *const to;
+    const int channels;
+    real value[v];
+
+    CGTP_MEMBER cgtp_outgoing_slice_apart(const T *slice, int channels_) : to((T *)slice), channels(channels_)
+    {
+    }
+    CGTP_MEMBER ~cgtp_outgoing_slice_apart()
+    {
+        CGTP_UNROLL
+        for (int i = 0; i < v; i++) {
+            value[i] = i < channels ? value[i] : 0;
+            cgtp_store<1>(to + i * of, value + i);
+        }
+    }
+    CGTP_MEMBER operator real *()
+    {
+        return value;
+    }
+};
+
 /* As cgtp_copy_lanes_weights, back: gradients of weights that lanes have left in slices, to the row. Lanes meet before. */
 template <typename S, typename T>
 CGTP_DEVICE void cgtp_write_lanes_weights(T *row, const T *slices, int channel_block, int lane)

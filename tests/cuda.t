@@ -35,8 +35,7 @@ SUFFIXES = {'f64': 'float64', 'bf16': 'bfloat16'}  # of products in other precis
 HOSTED = ('sm_86', 'sm_90')  # where the host's half is compiled too, of each product once
 DETAILED = ('sm_90', 'mace_large')  # whose registers and shared memory are compared with the plan
 MIXED = 'tests/simt/specs/conv_mixed.yaml'  # paths for the convolution and others
-LEFT = {'7': 'not uvu with one channel of y', '9': 'not uvu with one channel of y', '10': 'not uvu with one channel of y',
-        '11': 'not uvu with one channel of y'}
+LEFT = {'7': 'not uvu', '9': 'not uvu', '10': 'not uvu'}
 # What sends all paths of a product to evaluations for any path: a change of that spec, and the reason given.
 WHOLE = [
     ('index: .*', 'index: {w: item, z: receiver}', 'not a convolution (x sender, y item, z receiver)'),

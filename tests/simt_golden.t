@@ -36,6 +36,10 @@ if [ "$TEST_ALL" ]; then
     check_kernels golden_single "$single $three" "$cases" problems=tests/golden golden paths calls
     check_kernels pipelined_double cat tests/golden/g_mace_large_c32_graph.yaml problems=tests/golden sizes
     check_kernels convolutions cat "$(echo tests/simt/specs/conv_*.yaml)" sizes paths calls
+    check_kernels channels_half "sed -e 's/^kernels: .*/precision: bfloat16\n&/'" tests/simt/specs/conv_channels.yaml sizes paths
+    check_kernels channels_weights \
+        "sed -e 's/^kernels: .*/kernels: [forward, {name: backward, of: backward, outputs: [gw]}]/'" \
+        tests/simt/specs/conv_channels.yaml sizes paths # without weights to wait among
     check_kernels convolutions_any "sed $any" "$(echo tests/simt/specs/conv_*.yaml)" sizes paths calls
     check_kernels convolutions_any_atomic "sed $any_atomic" "$(echo tests/simt/specs/conv_*.yaml)" sizes paths
     check_kernels convolutions_any_wide "sed $any $wide" tests/simt/specs/conv_64.yaml sizes

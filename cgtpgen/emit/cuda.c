@@ -260,7 +260,8 @@ static const struct {
     {"cgtp_sets.h", {"cgtp_block_slot", "cgtp_sum_parts", "cgtp_sum_rows<"}},
     {"cgtp_table.h", {"cgtp_table_"}},
     {"cgtp_uneven.h",
-     {"cgtp_clear_stages", "cgtp_join_items", "cgtp_note", "cgtp_outgoing_s", "cgtp_reduce_items"}},
+     {"cgtp_clear_stages", "cgtp_join_items", "cgtp_note", "cgtp_outgoing_s", "cgtp_reduce_items",
+      "_apart<"}},
 };
 
 /* The runtime's headers that the kernel's schedules need, and its code. */

@@ -39,11 +39,14 @@ static const struct function functions[] = {
     {"cgtp_hand_over", {TOUCH_ADD, TOUCH_ADD, TOUCH_ADD, TOUCH_ADD}, false},
     /* and what arguments are passed through. */
     {"cgtp_incoming", {TOUCH_READ}, false},
+    {"cgtp_incoming_apart", {TOUCH_READ}, false},
     {"cgtp_widen", {TOUCH_READ}, false},
     {"cgtp_kept", {TOUCH_READ}, false},
     {"cgtp_outgoing", {TOUCH_WRITE}, false},
     {"cgtp_outgoing_some", {TOUCH_WRITE}, false},
     {"cgtp_outgoing_slice", {TOUCH_WRITE}, false},
+    {"cgtp_outgoing_apart", {TOUCH_WRITE}, false},
+    {"cgtp_outgoing_slice_apart", {TOUCH_WRITE}, false},
     {"cgtp_plain", {TOUCH_ADD}, false},
     {"cgtp_carried", {TOUCH_ADD, TOUCH_ADD}, false},
 };

@@ -286,7 +286,7 @@ static void print_channels(struct edges *c)
         out |= edges_is_gradient(&c->p->place[i]);
     for (int k = 0; k < c->p->spreads && out; k++) {
         const struct spread *s = &c->p->spread[k];
-        if (s->mul != s->channels * s->lanes * s->blocks)
+        if (s->of == 1 && s->mul != s->channels * s->lanes * s->blocks)
             line(c->o, "const int channels%s = cgtp_own_channels<set_%d%s>(channel_block, lane);",
                  edges_suffix(c, k), c->words->label, s->name);
     }

@@ -22,7 +22,9 @@ const char *edges_table(const struct edges *c, int spread, const char *table)
 
 const char *edges_suffix(const struct edges *c, int spread)
 {
-    return c->p->spreads > 1 ? arena_printf(c->a, "%d", c->p->spread[spread].mul) : "";
+    const struct spread *s = &c->p->spread[spread];
+    const char *mul = arena_printf(c->a, s->of > 1 ? "%dx%d" : "%d", s->mul / s->of, s->of);
+    return c->p->spreads > 1 ? mul : "";
 }
 
 const char *edges_type(const struct edges *c, const struct operand *o)

@@ -24,7 +24,8 @@ static int channels_of(const struct registers *r, int64_t mul)
 
 static int elements(const struct registers *r, const struct operand *o, int block)
 {
-    return o->block[block].components * (o->slot == SLOT_Y ? 1 : channels_of(r, o->block[block].channels));
+    return o->block[block].components *
+           (o->slot == SLOT_Y ? (int)o->block[block].channels : channels_of(r, o->block[block].channels));
 }
 
 static struct registers *begin(struct arena *a, const struct demand *d, int channels, int lanes)

@@ -66,6 +66,7 @@ static void emit_set_head(struct conv *c)
 static void name_codes(struct conv *c)
 {
     const struct pipeline *p = c->s->pipeline;
+    int last = -1;
     for (int i = 0; i < p->steps; i++) {
         struct call *call = p->step[i].call;
         int number = 0;
@@ -75,7 +76,8 @@ static void name_codes(struct conv *c)
             number++;
         const struct device_path path = conv_path(c, number);
         call->function = device_path_name(&path);
-        call->note = device_path_words(&path);
+        call->note = call->path == last ? NULL : device_path_words(&path);
+        last = call->path;
     }
 }
 

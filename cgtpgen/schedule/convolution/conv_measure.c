@@ -105,9 +105,10 @@ static void choose_lanes_mixed(const struct convolution *g, struct path_set *s, 
             break;
         for (int i = 0; i < s->paths; i++)
             if (g->first[s->path[i]] == s->path[i])
-                work += code_instructions(g->code[s->path[i]]->channel) *
-                            conv_channels(&q, path[s->path[i]].mul_x) +
-                        code_instructions(g->code[s->path[i]]->item);
+                work += (code_instructions(g->code[s->path[i]]->channel) *
+                             conv_channels(&q, path[s->path[i]].mul_x) +
+                         code_instructions(g->code[s->path[i]]->item)) *
+                        conv_calls(&path[s->path[i]]);
         work *= lanes * q.channel_blocks;
         if (best > 0 && work >= best)
             continue;
@@ -151,8 +152,9 @@ static struct moved moved_by(const struct convolution *g, const struct path_set 
     int w = 0, channels = 0; /* weights of a lane, of an edge; */
     int64_t rows = 0;        /* of x of an edge */
     for (int i = 0; i < s->paths; i++) {
-        w += conv_channels(s, p->path[s->path[i]].mul_x);
-        channels += p->path[s->path[i]].mul_x;
+        const struct path *q = &p->path[s->path[i]];
+        w += conv_channels(s, q->mul_x) * conv_calls(q);
+        channels += q->mul_x * conv_calls(q);
     }
     for (int i = 0; i < s->xs; i++)
         rows += p->x.segment[s->x[i]].mul * (2 * p->x.segment[s->x[i]].ir.l + 1);
@@ -178,6 +180,7 @@ void conv_measure(const struct convolution *g, struct conv_seen *seen, struct pa
     double arithmetic = 0, form_terms = 0;
     int rows = 0, most_rows = 0; /* of a code of several paths, which holds what flows back to them */
     bool together = false;
+    int weights = 0; /* of a channel */
     conv_find_zs(s, p, seen);
     s->xs = 0;
     for (int i = 0; i < s->paths; i++) {
@@ -188,18 +191,20 @@ void conv_measure(const struct convolution *g, struct conv_seen *seen, struct pa
             x += conv_channels(s, q->mul_x) * (2 * q->l1 + 1);
         }
         seen->x[q->x] = seen->now;
-        y_used += seen->y[q->y] == seen->now ? 0 : 2 * q->l2 + 1;
+        y_used += seen->y[q->y] == seen->now ? 0 : q->mul_y * (2 * q->l2 + 1);
         seen->y[q->y] = seen->now;
         const bool alone = conv_together(g, s->path[i]) == 1;
         if (g->first[s->path[i]] == s->path[i])
-            arithmetic += code_instructions(g->code[s->path[i]]->channel) * conv_channels(s, q->mul_x);
+            arithmetic +=
+                code_instructions(g->code[s->path[i]]->channel) * conv_channels(s, q->mul_x) * conv_calls(q);
         bool again = g->joined && i > 0 && g->matrix[s->path[i - 1]] == m; /* the same forms */
         together |= !alone;
         if (g->first[s->path[i]] == s->path[i])
             rows = 0;
         rows += 2 * q->l3 + 1;
         most_rows = rows > most_rows && !alone ? rows : most_rows;
-        form_terms += again || !alone ? 0 : m->form_terms - m->forms;
+        form_terms += again || !alone ? 0 : (m->form_terms - m->forms) * conv_calls(q);
+        weights += conv_calls(q);
     }
     for (int i = 0; i < s->zs; i++) {
         int elements = conv_channels(s, p->path[s->z[i]].mul_x) * (2 * p->path[s->z[i]].l3 + 1);
@@ -230,7 +235,7 @@ void conv_measure(const struct convolution *g, struct conv_seen *seen, struct pa
     s->bytes = moved.bytes;
     /* fitted to the loops that ptxas makes (rms 5 %): the loop itself, products, forms, weights, the sums
      * over lanes, copies of 512 bytes */
-    s->work = (int)(87 + 1.07 * arithmetic + 1.87 * form_terms * ys_in + 1.4 * s->paths * (ws_in + ws_out) +
+    s->work = (int)(87 + 1.07 * arithmetic + 1.87 * form_terms * ys_in + 1.4 * weights * (ws_in + ws_out) +
                     (y * size == 64 ? 48.0 : 69.0) * ys_out + 6.8 * moved.copies +
                     (abreast > 1 ? SIDE_BY_SIDE : 0) + (g->keeps_z ? 0.3 * z * zs_in : 0) +
                     (g->wide      ? WIDEN_WORK * z * zs_out / CARRY_EDGES

@@ -71,37 +71,44 @@ static const struct operand *place_operand(const struct conv_program *c, int pla
     return c->p->place[place].operand;
 }
 
-/* A path's weights, or where their gradients go. */
-static struct argument weights(struct conv_program *c, const struct path *path, int number)
+/* A path's weights for a channel of y, or where their gradients go. */
+static struct argument weights(struct conv_program *c, const struct path *path, int number, int channel)
 {
     const struct operand *o = conv_operand(c, number);
-    const int v = conv_channels(c->s, path->mul_x), aligned = c->g->aligned[SLOT_W];
+    const int v = conv_channels(c->s, path->mul_x), of = conv_calls(path), aligned = c->g->aligned[SLOT_W];
     const bool some = !conv_is_whole(c->s, path->mul_x);
     const char *type = operand_size(o) == 2 ? precision_table[o->held].c : NULL;
     if (!o->output) {
         struct argument q =
             conv_at(c->place[number],
                     field_named(c, c->place[number], conv_field(c->a, o->symbol, SLOT_W, path->number)));
-        build_term(&q.at, "lane", v);
+        build_term(&q.at, "lane", v * of);
+        q = conv_from(q, channel);
         q.element = v == 1;
+        if (of > 1 && v > 1)
+            return conv_through(c, "cgtp_incoming_apart", (int[]){v, of, 0}, NULL, 1, &q);
         return !type ? q
                      : conv_through(c, v == 1 ? "cgtp_widen" : "cgtp_incoming", (int[]){v == 1 ? 0 : v, 0, 0},
                                     NULL, 1, &q);
     }
-    const char *mul = c->s->parts > 1 ? arena_printf(c->a, "%d", path->mul_x) : "";
+    const char *mul = c->p->spreads > 1 ? arena_printf(c->a, "%d", path->mul_x) : "";
     const struct argument channels =
         some ? conv_variable(arena_printf(c->a, "channels%s", mul), 1) : build_number(v);
     const struct place *place = &c->p->place[c->place[number]];
     if (place->how == HOW_CODE) { /* they wait where the weights were */
         const char *field = conv_field(c->a, place_operand(c, place->alias)->symbol, SLOT_W, path->number);
         struct argument slice = conv_at(c->place[number], field_named(c, c->place[number], field));
-        build_term(&slice.at, "lane", v);
-        return conv_through(c, "cgtp_outgoing_slice", (int[]){v, 0, 0}, type, 2,
-                            (struct argument[]){slice, channels});
+        build_term(&slice.at, "lane", v * of);
+        return conv_through(c, of > 1 ? "cgtp_outgoing_slice_apart" : "cgtp_outgoing_slice",
+                            (int[]){v, of > 1 ? of : 0, 0}, type, 2,
+                            (struct argument[]){conv_from(slice, channel), channels});
     }
-    struct argument q = conv_from(conv_at(c->place[number], 0), path->weight_offset);
-    if (c->s->parts > 1)
-        build_term(&q.at, first_lane(c), v);
+    struct argument q = conv_from(conv_at(c->place[number], 0), path->weight_offset + channel);
+    if (c->p->spreads > 1)
+        build_term(&q.at, first_lane(c), v * of);
+    if (of > 1)
+        return conv_through(c, "cgtp_outgoing_apart", (int[]){v, of, 0}, type, 2,
+                            (struct argument[]){q, channels});
     if (!some && (!aligned || aligned >= v))
         return conv_through(c, "cgtp_outgoing", (int[]){v, 0, 0}, type, 1, &q);
     const struct argument all[] = {q, channels};
@@ -121,8 +128,8 @@ static struct argument part_of_z(struct conv_program *c, const struct path *path
                         NULL, 2, (struct argument[]){q, conv_variable("lane", 1)});
 }
 
-/* What the code of a path, and of those that are computed with it, is given. */
-void conv_call_path(struct conv_program *c, const int *paths)
+/* What the code of a path, and of those that are computed with it, is given, for a channel of y. */
+void conv_call_path(struct conv_program *c, const int *paths, int channel)
 {
     const struct problem *problem = c->g->demand->plan->problem;
     const struct code *code = c->g->code[paths[0]];
@@ -138,10 +145,10 @@ void conv_call_path(struct conv_program *c, const int *paths)
         const int copy = input ? r->input[i].copy : r->output[i - r->inputs].copy,
                   number = conv_number(c, !input, source);
         const struct path *path = &problem->path[paths[code->matrices ? copy : 0]];
-        all[n] = role == ROLE_A   ? build_in(c->local[number], problem->y.segment[path->y].offset)
+        all[n] = role == ROLE_A   ? build_in(c->local[number], problem->y.segment[path->y].offset + channel * (2 * path->l2 + 1))
                  : role == ROLE_B ? build_in(c->x[number][path->x], 0)
                  : role == ROLE_G ? part_of_z(c, path, number)
-                                  : weights(c, path, number);
+                                  : weights(c, path, number, channel);
         all[n++].touch = input ? TOUCH_READ : role == ROLE_W ? TOUCH_WRITE : TOUCH_ADD;
     }
     build_code(c->p, paths[0], code, n, all);

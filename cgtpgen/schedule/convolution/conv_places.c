@@ -28,8 +28,8 @@ static int part_of(const struct path_set *s, int mul)
 
 static bool weighted_after(const struct path_set *s, const struct path *p, const struct path *q)
 {
-    const int part = part_of(s, p->mul_x) - part_of(s, q->mul_x);
-    return part ? part > 0 : p->weight_offset > q->weight_offset;
+    const int part = part_of(s, p->mul_x) - part_of(s, q->mul_x), calls = conv_calls(p) - conv_calls(q);
+    return part ? part > 0 : calls ? calls > 0 : p->weight_offset > q->weight_offset;
 }
 
 int conv_weighted(struct arena *a, const struct problem *p, const struct path_set *s, int **sorted)
@@ -128,10 +128,10 @@ int conv_numbers(const struct conv_program *c, enum slot slot, bool output, int 
     return n;
 }
 
-int conv_spread(const struct conv_program *c, int64_t mul)
+int conv_spread(const struct conv_program *c, int mul, int of)
 {
     int i = 0;
-    while (c->s->part[i] != mul)
+    while (c->p->spread[i].mul != mul * of || c->p->spread[i].of != of)
         i++;
     return i;
 }
@@ -141,16 +141,18 @@ static const char *type_of(const struct conv_program *c, const struct operand *o
     return source_held(c->g->demand->plan, o);
 }
 
-/* The channel block's part of an operand's block: a run, or one of each component. */
+/* The channel block's part of an operand's block: a run, or one of each component. of: numbers that a channel
+ * has of each. */
 static struct field slice_of(const struct conv_program *c, const struct operand *o, const char *name,
-                             int number)
+                             int number, int of)
 {
     const struct operand_block *b = &o->block[number];
-    const int channels = conv_channels(c->s, b->channels), wide = LANES * channels;
+    const int spread = conv_spread(c, (int)b->channels / of, of), channels = c->p->spread[spread].channels,
+              wide = LANES * channels;
     const bool apart = block_is_apart(b);
     return (struct field){.name = name,
                           .operand = o,
-                          .spread = conv_spread(c, b->channels),
+                          .spread = spread,
                           .version = -1,
                           .runs = apart ? b->components : 1,
                           .length = apart ? wide : wide * b->components,
@@ -173,7 +175,7 @@ static void add_field(struct conv_program *c, int place, struct field f)
 static void add_x_fields(struct conv_program *c, int place, const struct operand *o, const char *note)
 {
     for (int i = 0; i < c->s->xs; i++) {
-        struct field f = slice_of(c, o, conv_field(c->a, o->symbol, SLOT_X, c->s->x[i]), c->s->x[i]);
+        struct field f = slice_of(c, o, conv_field(c->a, o->symbol, SLOT_X, c->s->x[i]), c->s->x[i], 1);
         f.note = note;
         add_field(c, place, f);
     }
@@ -181,9 +183,11 @@ static void add_x_fields(struct conv_program *c, int place, const struct operand
 
 static void add_w_fields(struct conv_program *c, int place, const struct operand *o)
 {
-    int *path, n = conv_weighted(c->a, c->g->demand->plan->problem, c->s, &path);
+    const struct problem *p = c->g->demand->plan->problem;
+    int *path, n = conv_weighted(c->a, p, c->s, &path);
     for (int i = 0; i < n; i++)
-        add_field(c, place, slice_of(c, o, conv_field(c->a, o->symbol, SLOT_W, path[i]), path[i]));
+        add_field(c, place, slice_of(c, o, conv_field(c->a, o->symbol, SLOT_W, path[i]), path[i],
+                                     conv_calls(&p->path[path[i]])));
 }
 
 static int add_place(struct conv_program *c, struct place q)
@@ -333,6 +337,8 @@ static int waits_in(const struct conv_program *c, const struct operand *out)
             vector /= 2;
         apart |= channels > vector;
     }
+    for (int k = 0; k < c->p->spreads; k++)
+        apart |= c->p->spread[k].of > 1;
     int *number = conv_some(c), n = conv_numbers(c, SLOT_W, true, number);
     if (!apart || n != 1)
         return -1;
@@ -431,6 +437,36 @@ static int *none(const struct conv_program *c, int n)
     return all;
 }
 
+/* Of each number of channels; of their weights, where a channel has several. */
+static void add_spreads(struct conv_program *c)
+{
+    const struct path_set *s = c->s;
+    const struct problem *problem = c->g->demand->plan->problem;
+    struct pipeline *p = c->p;
+    int *path, n = conv_weighted(c->a, problem, s, &path);
+    p->spread = NEW_ARRAY(c->a, struct spread, s->parts + n + 1);
+    for (int i = 0; i < s->parts; i++)
+        p->spread[p->spreads++] =
+            (struct spread){s->parts > 1 ? arena_printf(c->a, "_of_%d", s->part[i]) : "",
+                            s->part[i],
+                            conv_channels(s, s->part[i]),
+                            s->lanes,
+                            s->channel_blocks,
+                            1};
+    for (int i = 0; i < n; i++) {
+        const struct path *q = &problem->path[path[i]];
+        const int of = conv_calls(q);
+        const struct spread *one = &p->spread[conv_spread(c, q->mul_x, 1)], *last = &p->spread[p->spreads - 1];
+        if (of > 1 && (last->of != of || last->mul != one->mul * of))
+            p->spread[p->spreads++] = (struct spread){arena_printf(c->a, "%s_by_%d", one->name, of),
+                                                      one->mul * of,
+                                                      one->channels * of,
+                                                      s->lanes,
+                                                      s->channel_blocks,
+                                                      of};
+    }
+}
+
 static void begin(struct conv_program *c)
 {
     const struct path_set *s = c->s;
@@ -450,11 +486,7 @@ static void begin(struct conv_program *c)
     build_group(
         p, (struct group){.name = "reduce",
                           .note = "Sums of a warp group's warps: [item in turn][channel block][component]."});
-    p->spreads = s->parts;
-    p->spread = NEW_ARRAY(c->a, struct spread, s->parts + 1);
-    for (int i = 0; i < s->parts; i++)
-        p->spread[i] = (struct spread){s->parts > 1 ? arena_printf(c->a, "_of_%d", s->part[i]) : "",
-                                       s->part[i], conv_channels(s, s->part[i]), s->lanes, s->channel_blocks};
+    add_spreads(c);
     p->walk = (struct walk){
         .orders = c->g->orders, .shares = c->g->hands_over, .teams = c->g->teams, .room = TILE_BYTES};
 }

@@ -61,8 +61,10 @@ const char *conv_refuses(const struct target *target, const struct demand *d)
 const char *conv_refuses_path(const struct target *target, const struct demand *d, const struct path *q)
 {
     (void)target;
-    (void)d;
-    return q->mode != MODE_UVU || q->mul_y != 1 ? "not uvu with one channel of y" : NULL;
+    if (q->mode != MODE_UVU)
+        return "not uvu";
+    const bool by_component = d->plan->problem->spec->layout[SLOT_Y] == LAYOUT_IR_MUL;
+    return by_component && q->mul_y > 1 && q->l2 > 0 ? "channels of y by component" : NULL;
 }
 
 static void align(int *aligned, int64_t to)
@@ -87,7 +89,7 @@ static void find_alignments(struct convolution *g)
                 continue;
             align(&g->aligned[o->slot], o->dim);
             align(&g->aligned[o->slot], b->offset);
-            align(&g->aligned[o->slot], block_is_apart(b) ? path->mul_x : path->mul_x * b->components);
+            align(&g->aligned[o->slot], block_is_apart(b) ? b->channels : b->channels * b->components);
         }
     }
 }
@@ -231,7 +233,7 @@ static void find_ys(const struct problem *p, struct convolution *g)
         s->y_begin = (int)p->dim[SLOT_Y];
         for (int k = 0; k < s->paths; k++) {
             const struct segment *y = &p->y.segment[p->path[s->path[k]].y];
-            int begin = (int)y->offset, end = begin + 2 * y->ir.l + 1;
+            int begin = (int)y->offset, end = begin + (int)y->mul * (2 * y->ir.l + 1);
             s->y_begin = s->y_begin < begin ? s->y_begin : begin;
             s->y_end = s->y_end > end ? s->y_end : end;
         }
@@ -325,8 +327,9 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     for (int i = 0; i < p->paths; i++) {
         if (d->variant_of[i] < 0 || g->first[i] != i)
             continue;
-        operations_add(&g->operations, g->code[i]->channel, p->path[i].mul_x);
-        operations_add(&g->operations, g->code[i]->item, 1);
+        const int calls = conv_calls(&p->path[i]);
+        operations_add(&g->operations, g->code[i]->channel, (int64_t)p->path[i].mul_x * calls);
+        operations_add(&g->operations, g->code[i]->item, calls);
     }
     int instructions = 0;
     for (int i = 0; i < g->sets; i++)

@@ -147,6 +147,12 @@ const char *conv_field(struct arena *, const char *name, enum slot, int number);
  * takes neighbours: the order of their fields. Returns their number. */
 int conv_weighted(struct arena *, const struct problem *, const struct path_set *, int **path);
 
+/* A path's code is called for each channel of y, of which a channel of x has a weight each. */
+static inline int conv_calls(const struct path *q)
+{
+    return q->mul_y;
+}
+
 /* Edges that a warp has side by side. */
 static inline int conv_abreast(const struct path_set *s)
 {

@@ -270,7 +270,8 @@ static void name_w(struct conv_program *c)
 static void call_paths(struct conv_program *c, int first, int end)
 {
     for (int i = first; i < end; i += conv_together(c->g, c->s->path[i]))
-        conv_call_path(c, &c->s->path[i]);
+        for (int k = 0; k < conv_calls(&c->g->demand->plan->problem->path[c->s->path[i]]); k++)
+            conv_call_path(c, &c->s->path[i], k);
 }
 
 /* In the middle of an edge's work: gradients of x of the edge before leave, and copies for a later one start.
@@ -358,7 +359,7 @@ static int z_begin(const struct conv_program *c, int mul)
 static struct call *of_table(struct conv_program *c, int mul, bool likewise)
 {
     struct call *call = build_last(c->p);
-    call->spread = conv_spread(c, mul);
+    call->spread = conv_spread(c, mul, 1);
     call->table = "z";
     call->likewise = likewise;
     return call;

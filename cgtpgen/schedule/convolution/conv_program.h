@@ -35,7 +35,7 @@ static inline int *conv_some(const struct conv_program *c)
 }
 
 /* How paths of so many channels are spread over lanes. */
-int conv_spread(const struct conv_program *, int64_t mul);
+int conv_spread(const struct conv_program *, int mul, int of);
 
 /* Elements of a lane of a row of slot z. */
 int conv_lane_elements(const struct conv_program *);
@@ -58,7 +58,7 @@ struct argument conv_through(struct conv_program *, const char *function, const 
 struct argument conv_from(struct argument, int64_t offset);
 
 /* The code of a path, and of those that are computed with it. */
-void conv_call_path(struct conv_program *, const int *paths);
+void conv_call_path(struct conv_program *, const int *paths, int channel);
 
 /* How sums reach an output of slot y: several adders add atomically. */
 static inline const char *conv_how(const struct convolution *g)

@@ -10,10 +10,9 @@ enum { FACTORS_WIDTH = 100 };
 
 #define ALIGNED "static constexpr int aligned = %d;"
 
-/* struct set_N_what, of paths of so many channels and rows that are so aligned, of one constant. */
-static void emit_table(struct conv *c, int mul, const char *what, int aligned, const char *constant)
+/* struct set_N_what, of a struct set_N and rows that are so aligned, of one constant. */
+static void emit_table(struct conv *c, const char *table, const char *what, int aligned, const char *constant)
 {
-    const char *table = conv_table(c, mul);
     const char *head = arena_printf(c->w->arena, "struct %s_%s : %s {", table, what, table);
     if (strlen(head) + strlen(constant) + strlen(ALIGNED) < FACTORS_WIDTH) {
         line(c->o, "%s " ALIGNED " %s };", head, aligned, constant);
@@ -81,7 +80,7 @@ static void emit_z_table(struct conv *c, int mul, bool factors)
     }
     const char *all = segments(c->w->arena, n, block, offset);
     if (!factors) {
-        emit_table(c, mul, "z", own(c->w)->aligned[SLOT_G], all);
+        emit_table(c, conv_table(c, mul), "z", own(c->w)->aligned[SLOT_G], all);
         return;
     }
     line(c->o, "struct %s_z : %s {", conv_table(c, mul), conv_table(c, mul));
@@ -105,23 +104,44 @@ static void emit_x_table(struct conv *c, int mul, bool edges)
         n += block[n]->channels == mul;
     }
     if (n)
-        emit_table(c, mul, edges ? "edge" : "x",
+        emit_table(c, conv_table(c, mul), edges ? "edge" : "x",
                    edges ? own(c->w)->aligned_edges : own(c->w)->aligned[SLOT_X],
                    segments(c->w->arena, n, block, offset));
 }
 
-static void emit_w_table(struct conv *c, int mul)
+/* Of weights, of which a channel has `of`. */
+static void emit_w_table(struct conv *c, const char *table, int mul, int of)
 {
     const struct problem *p = c->w->problem;
     struct text list = {.arena = c->w->arena};
     int *path, n = conv_weighted(c->w->arena, p, c->s, &path);
     for (int i = 0; i < n; i++)
-        if (p->path[path[i]].mul_x == mul)
+        if (p->path[path[i]].mul_x == mul && conv_calls(&p->path[path[i]]) == of)
             text_printf(&list, "%s%lld", list.n ? ", " : "", (long long)p->path[path[i]].weight_offset);
     if (list.n)
         emit_table(
-            c, mul, "w", own(c->w)->aligned[SLOT_W],
+            c, table, "w", own(c->w)->aligned[SLOT_W],
             arena_printf(c->w->arena, "static constexpr int64_t offset[] = {%s};", text_string(&list)));
+}
+
+/* The struct that tables of a spread begin with. */
+static const char *emit_spread(struct conv *c, const struct spread *s)
+{
+    const char *name = arena_printf(c->w->arena, "set_%d%s", c->label, s->name);
+    line(c->o, "struct %s { static constexpr int mul = %d, channels = %d, lanes = %d, blocks = %d; };", name,
+         s->mul, s->channels, s->lanes, s->blocks);
+    return name;
+}
+
+/* Of weights of paths of so many channels, where each has several. */
+static void emit_tables_by(struct conv *c, int mul)
+{
+    const struct pipeline *p = c->s->pipeline;
+    for (int k = 0; k < p->spreads; k++) {
+        const struct spread *s = &p->spread[k];
+        if (s->of > 1 && s->mul == mul * s->of)
+            emit_w_table(c, emit_spread(c, s), mul, s->of);
+    }
 }
 
 /* The tables of paths of so many channels. */
@@ -130,16 +150,21 @@ static void emit_tables_of(struct conv *c, int mul)
     struct source *w = c->w;
     const struct convolution *g = own(w);
     int n[SLOT_COUNT], *number = NEW_ARRAY(w->arena, int, w->form->inputs + w->form->outputs + 1);
-    line(c->o, "struct %s { static constexpr int mul = %d, channels = %d, lanes = %d, blocks = %d; };",
-         conv_table(c, mul), mul, conv_channels(c->s, mul), c->s->lanes, c->s->channel_blocks);
+    const struct pipeline *p = c->s->pipeline;
+    int spread = 0;
+    while (p->spread[spread].mul != mul)
+        spread++;
+    const char *table = emit_spread(c, &p->spread[spread]);
     for (int s = 0; s < SLOT_COUNT; s++)
         n[s] = conv_operands(w, (enum slot)s, false, number);
     if (n[SLOT_X] || (g->b_outputs && strcmp(conv_x_out(g, c->s), "x") == 0))
         emit_x_table(c, mul, false);
     if (g->b_outputs && strcmp(conv_x_out(g, c->s), "edge") == 0)
         emit_x_table(c, mul, true);
-    if (n[SLOT_W])
-        emit_w_table(c, mul);
+    if (n[SLOT_W]) {
+        emit_w_table(c, table, mul, 1);
+        emit_tables_by(c, mul);
+    }
     if (n[SLOT_G] || g->g_outputs)
         emit_z_table(c, mul, conv_has_factors(g, c->s, mul));
     for (int i = 1; i < c->alike; i++) {
