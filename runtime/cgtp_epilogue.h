@@ -257,23 +257,6 @@ struct cgtp_partials {
     int step;
 };
 
-/* Waits until all tiles from number `first` on that have edges of a receiver have spilled their sums: how many that are. */
-template <int blocks, typename Tiles, typename Graph, typename Node>
-CGTP_DEVICE int cgtp_wait_for_partials(const Tiles &tiles, const Graph &graph, int first, Node node,
-                                       const cgtp_partials &partial)
-{
-    int others = 0; /* all lanes count: where lanes part, ptxas keeps fewer numbers that they share */
-    CGTP_LOOP
-    while (tiles.reaches(graph, node, first + others))
-        others++;
-    CGTP_LOOP
-    for (int i = 0; i < others; i += CGTP_LANES) {
-        const int own = i + cgtp_lane();
-        cgtp_wait(own < others ? partial.flag + partial.first + (first + own) * blocks : NULL);
-    }
-    return others;
-}
-
 /* Adds what the `tiles` tiles after have of a receiver, in order: `row` is the lane's part of the first one's sums, and
  * `step` from one to the next. */
 template <bool near, typename Sums>
@@ -299,8 +282,32 @@ CGTP_DEVICE void cgtp_add_all_partials(const real *row, int64_t step, int tiles,
     ((cgtp_add_partials<near>(row, step, tiles, sums), row += Sums::elements * Sums::words * CGTP_LANES), ...);
 }
 
-/* The end of a receiver. Where it begins in an earlier tile, spills its sums for that tile's warp: true. Where it
- * has edges in the tiles after, adds their sums. In a team others follow its first warp. blocks: channel blocks, each
+/* Tiles that a warp adds up the sums of at a time. */
+enum { CGTP_TILES_ADDED = 3 };
+
+/* Adds up what tiles after `number` have of a receiver: a tree, so that a receiver of many tiles is not a chain of as many
+ * additions. Of a receiver's tiles, counted from its first, each fourth waits for the three after it and adds their sums to
+ * its own; each sixteenth then those of the next three fourth ones; and so on. */
+template <int blocks, typename Tiles, typename Graph, typename Node, typename... Sums>
+CGTP_DEVICE void cgtp_add_tiles(const Tiles &tiles, const Graph &graph, int number, bool continued, Node node,
+                                const cgtp_partials &partial, int lane, const Sums &...sums)
+{
+    const int place = continued ? tiles.before(graph, node, number) : 0;
+    int after = 0; /* all lanes count: where lanes part, ptxas keeps fewer numbers that they share */
+    CGTP_LOOP
+    while (tiles.reaches(graph, node, number + 1 + after))
+        after++;
+    CGTP_LOOP
+    for (int apart = 1; apart <= after && (unsigned)place % (4 * apart) == 0; apart *= 4) {
+        const int64_t first = partial.first + (number + apart) * blocks, step = apart * blocks;
+        const int n = after / apart < CGTP_TILES_ADDED ? after / apart : CGTP_TILES_ADDED;
+        cgtp_wait(cgtp_lane() < n ? partial.flag + first + cgtp_lane() * step : NULL);
+        cgtp_add_all_partials<false>(partial.sums + first * partial.length + lane, step * partial.length, n, sums...);
+    }
+}
+
+/* The end of a receiver. Where it has edges in the tiles after, adds their sums; where it begins in an earlier tile, spills
+ * its sums for an earlier one's warp: true. In a team others follow its first warp. blocks: channel blocks, each
  * with rows of its own. */
 template <int blocks, typename Tiles, typename Graph, typename Node, typename... Sums>
 CGTP_DEVICE bool cgtp_hand_over(const Tiles &tiles, const Graph &graph, const cgtp_tile &tile, Node node, int count,
@@ -316,19 +323,15 @@ CGTP_DEVICE bool cgtp_hand_over(const Tiles &tiles, const Graph &graph, const cg
             cgtp_add_all_partials<true>(partial.own + step + lane, step, (all - 1) / count, sums...);
         return tile.continued;
     }
-    if (tile.continued && node == tile.node) {
+    const bool continued = tile.continued && node == tile.node;
+    if (cgtp_row_end(tile, node) > count)
+        cgtp_add_tiles<blocks>(tiles, graph, tile.number, continued, node, partial, lane, sums...);
+    if (continued) {
         const int64_t row = partial.first + tile.number * blocks;
         cgtp_spill(partial.sums + row * partial.length + lane, sums...);
         cgtp_signal(partial.flag + row);
-        return true;
     }
-    if (cgtp_row_end(tile, node) > count) {
-        const int others = cgtp_wait_for_partials<blocks>(tiles, graph, tile.number + 1, node, partial);
-        const int64_t step = blocks * (int64_t)partial.length;
-        const real *row = partial.sums + (partial.first + (tile.number + 1) * blocks) * partial.length + lane;
-        cgtp_add_all_partials<false>(row, step, others, sums...);
-    }
-    return false;
+    return continued;
 }
 
 /* ---- sums over the warps of a group, over the edges of a node ---- */

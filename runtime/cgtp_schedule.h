@@ -112,6 +112,17 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
         return t < (1 + rounds) * long_tiles && first_edge(t) < graph.receiver_row[receiver + 1];
     }
 
+    /* How many tiles before tile t have edges of its first receiver. */
+    template <typename Graph> CGTP_MEMBER int before(const Graph &graph, int64_t receiver, int t) const
+    {
+        const int64_t row = graph.receiver_row[receiver];
+        int n = 0;
+        CGTP_LOOP
+        while (first_edge(t - n) > row)
+            n++;
+        return n;
+    }
+
     /* The next short tile of the queue; negative: there is none. */
     CGTP_MEMBER int ticket(void) const
     {
