@@ -167,11 +167,12 @@ CGTP_DEVICE unsigned char *cgtp_pinned_shared(unsigned char *shared)
 }
 
 /* The same address in global memory, hidden from the compiler: it adds offsets to it in loads, stores and
- * copies, instead of computing each address from what this one was made of. */
+ * copies, instead of computing each address from what this one was made of. It is still told that the memory is global. */
 template <typename T> CGTP_DEVICE T *cgtp_opaque_global(T *global)
 {
-    asm("" : "+l"(global));
-    return global;
+    size_t at = __cvta_generic_to_global(global);
+    asm("" : "+l"(at));
+    return (T *)__cvta_global_to_generic(at);
 }
 
 /* 16 bytes, both addresses multiples of 16. The copy lands at some time before cgtp_copies_wait says so.

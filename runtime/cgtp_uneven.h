@@ -155,10 +155,11 @@ CGTP_DEVICE void cgtp_write_lanes_weights(T *row, const T *slices, int channel_b
 
 /* A number of each of the items side by side, by its first lane, into a field of a stage that is moved on by the lane's
  * 16 bytes. */
-template <int lanes> CGTP_DEVICE void cgtp_note(int64_t (&field)[CGTP_LANES / lanes], int64_t number, int lane)
+template <int lanes, typename Number>
+CGTP_DEVICE void cgtp_note(Number (&field)[CGTP_LANES / lanes], int64_t number, int lane)
 {
     if (lane % lanes == 0)
-        *(int64_t *)((unsigned char *)&field - lane * 16 + lane / lanes * 8) = number;
+        *(Number *)((unsigned char *)&field - lane * 16 + lane / lanes * (int)sizeof(Number)) = (Number)number;
 }
 
 /* Sums over the items that a warp works on side by side, each with `lanes` neighbouring lanes: in all of them, in a fixed

@@ -18,7 +18,8 @@ HEADERS = ['runtime/' + name for name in ('cgtp_cuda.h', 'cgtp_vector.h', 'cgtp_
                                           'cgtp_item.h', 'cgtp_rows.h', 'cgtp_staged.h', 'cgtp_tiled.h', 'cgtp_gemm.h',
                                           'cgtp_weights.h', 'cgtp_nodal.h', 'cgtp_lanes.h', 'cgtp_paired.h',
                                           'cgtp_general.h', 'cgtp_launch.h', 'cgtp_order.h', 'cgtp_convert.h', 'cgtp_cuda_narrow.h',
-                                          'cgtp_narrow.h', 'cgtp_mma.h', 'cgtp_carry.h', 'cgtp_sets.h', 'cgtp_uneven.h')]
+                                          'cgtp_narrow.h', 'cgtp_mma.h', 'cgtp_carry.h', 'cgtp_sets.h', 'cgtp_uneven.h',
+                                          'cgtp_shifted.h')]
 NAME = r'\b(?:cgtp|CGTP)_\w+'
 
 

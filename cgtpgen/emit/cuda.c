@@ -259,6 +259,7 @@ static const struct {
     {"cgtp_carry.h", {"cgtp_carr", "cgtp_finish"}},
     {"cgtp_sets.h", {"cgtp_block_slot", "cgtp_sum_parts", "cgtp_sum_rows<"}},
     {"cgtp_table.h", {"cgtp_table_"}},
+    {"cgtp_shifted.h", {"cgtp_shifted_row"}},
     {"cgtp_uneven.h",
      {"cgtp_clear_stages", "cgtp_join_items", "cgtp_note", "cgtp_outgoing_s", "cgtp_reduce_items",
       "_apart<"}},

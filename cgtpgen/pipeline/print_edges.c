@@ -232,11 +232,15 @@ static void print_stores(struct edges *c)
 /* Weights' gradients, from where the weights were. */
 static void print_weights(struct edges *c, const struct place *q)
 {
+    const struct place *in = &c->p->place[q->alias];
     for (int k = 0; k < c->p->spreads; k++) {
         int first = 0;
         while (first < q->fields && q->field[first].spread != k)
             first++;
-        if (first < q->fields)
+        if (first < q->fields && in->shifted)
+            line(c->o, "cgtp_write_shifted_weights<%s>(%sout, %s, at.%sshift, channel_block, lane);",
+                 edges_table(c, k, q->table), q->name, version_of(c, q, first), in->name);
+        else if (first < q->fields)
             line(c->o, "cgtp_write_lanes_weights<%s>(%sout, %s, channel_block, lane);",
                  edges_table(c, k, q->table), q->name, version_of(c, q, first));
     }

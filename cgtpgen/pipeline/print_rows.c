@@ -59,7 +59,8 @@ bool edges_is_brought(const struct place *q)
 
 bool edges_is_of_sender(const struct place *q)
 {
-    return q->operand ? q->operand->index == INDEX_SENDER : strcmp(q->name, "sender") == 0;
+    const struct operand *o = q->shift_of ? q->shift_of : q->operand;
+    return o ? o->index == INDEX_SENDER : strcmp(q->name, "sender") == 0;
 }
 
 bool edges_need_senders(const struct pipeline *p)
@@ -81,7 +82,8 @@ const struct place *edges_number(const struct pipeline *p, const char *name)
 /* Of the places of rows that are so brought: those of whole rows (table NULL), of segments, of weights. */
 static bool is_by(const struct place *q, const char *table)
 {
-    return q->how == HOW_ASYNC && (table ? q->table && strcmp(q->table, table) == 0 : !q->table);
+    return q->how == HOW_ASYNC && !q->shifted &&
+           (table ? q->table && strcmp(q->table, table) == 0 : !q->table);
 }
 
 /* ---- where rows begin ---- */
@@ -178,9 +180,39 @@ static const char *fields_of(const struct edges *c, const struct place *q, int s
     return text_string(&list);
 }
 
+/* Of a row that begins anywhere. */
+static void copy_shifted_row(struct edges *c, const struct place *q)
+{
+    const bool sender = edges_is_of_sender(q);
+    const char *policy = sender ? "keep" : "stream";
+    line(c->o, "const cgtp_shifted_row<%s%s> %srow(l.%s, %s, %s, graph.%s, lane);", edges_type(c, q->operand),
+         of_lanes(c), q->name, q->operand->array,
+         sender                ? "sender"
+         : c->p->walk.orders ? "item"
+                             : "first + edge",
+         edges_stride(c, q->operand), sender ? "senders" : "items");
+    if (!q->table)
+        line(c->o, "cgtp_copy_shifted_row<%lld>(to.%s, %srow, lane, %s);", (long long)q->operand->dim, q->name,
+             q->name, policy);
+    for (int k = 0; k < c->p->spreads; k++) {
+        int first = 0;
+        if (!q->table || !edges_has(q, k))
+            continue;
+        while (q->field[first].spread != k)
+            first++;
+        line(c->o, "cgtp_copy_shifted_%s<%s, %lld>(%srow, channel_block, lane, %s%s);",
+             sender ? "segments" : "weights", edges_table(c, k, q->table), (long long)q->operand->dim, q->name,
+             policy, sender ? fields_of(c, q, k) : arena_printf(c->a, ", %s", edges_field(c, q, first, "to")));
+    }
+}
+
 static void copy_rows(struct edges *c, const struct place *q)
 {
     const char *number = c->p->walk.orders ? "item" : "edge", *stride = edges_stride(c, q->operand);
+    if (q->shifted) {
+        copy_shifted_row(c, q);
+        return;
+    }
     if (!q->table)
         line(c->o, "cgtp_copy_lanes_row<%lld%s>(to.%s, %sbase.nth(%s, %s), lane, stream);",
              (long long)q->operand->dim, of_lanes(c), q->name, q->name, number, stride);
@@ -203,14 +235,15 @@ static void copy_rows(struct edges *c, const struct place *q)
 }
 
 /* A number that all lanes know of an edge, of each of those side by side: to the stage. */
-static void copy_number(struct edges *c, const char *name)
+static void copy_number(struct edges *c, const struct place *q)
 {
+    const char *what = q->shift_of ? arena_printf(c->a, "%srow.shift", q->shift_of->symbol) : q->name;
     if (edges_abreast(c)) {
-        line(c->o, "cgtp_note<%d>(to.%s, %s, lane);", lanes_of_item(c), name, name);
+        line(c->o, "cgtp_note<%d>(to.%s, %s, lane);", lanes_of_item(c), q->name, what);
         return;
     }
     line(c->o, "if (lane == 0)");
-    line(c->o, "to.%s = %s;", name, name);
+    line(c->o, "to.%s = %s;", q->name, what);
 }
 
 /* The number of the edge in a list, 32 ahead. */
@@ -245,7 +278,7 @@ static void print_load(struct edges *c, const char *name, bool sender)
         for (int i = 0; i < c->p->places; i++) {
             const struct place *q = &c->p->place[i];
             if (edges_is_brought(q) && edges_is_of_sender(q) == sender && (q->how == HOW_LOAD) == numbers)
-                numbers ? copy_number(c, q->name) : copy_rows(c, q);
+                numbers ? copy_number(c, q) : copy_rows(c, q);
         }
     if (edges_abreast(c))
         line(c->o, "}");

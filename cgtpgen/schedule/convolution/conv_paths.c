@@ -66,9 +66,52 @@ static int z_before(const struct conv_program *c, const struct path *path)
 
 /* ---- paths ---- */
 
-static const struct operand *place_operand(const struct conv_program *c, int place)
+/* Where the lane's weights of a path for a channel of y, or their gradients, are in the path's slices of the input
+ * `number`: of rows that are shifted as a local of the edge says. */
+static struct argument in_slices(struct conv_program *c, const struct path *path, int number, int place,
+                                 int channel)
 {
-    return c->p->place[place].operand;
+    const struct operand *o = conv_operand(c, number);
+    const char *field = conv_field(c->a, o->symbol, SLOT_W, path->number);
+    struct argument q = conv_at(place, field_named(c, place, field));
+    if (c->shift[number] >= 0) {
+        const int spread = conv_spread(c, path->mul_x, 1);
+        build_term(&q.at, arena_printf(c->a, "%s[0]", c->p->local[c->weight[number][spread]].name), 1);
+        return conv_from(q, conv_skip(o, path->weight_offset));
+    }
+    build_term(&q.at, "lane", conv_channels(c->s, path->mul_x) * conv_calls(path));
+    return conv_from(q, channel);
+}
+
+/* The same of an input, as the path's code is given it: where others sum over lanes that may have none, zeros
+ * for those. */
+static struct argument weights_in(struct conv_program *c, const struct path *path, int number, int channel)
+{
+    const struct operand *o = conv_operand(c, number);
+    const int v = conv_channels(c->s, path->mul_x), of = conv_calls(path);
+    struct argument q = in_slices(c, path, number, c->place[number], channel);
+    if (of > 1 && v > 1)
+        return conv_through(c, "cgtp_incoming_apart", (int[]){v, of, 0}, NULL, 1, &q);
+    if (c->shift[number] >= 0 && conv_clears(c, path->mul_x)) {
+        const struct argument all[] = {q, conv_variable("channel_block", 1), conv_variable("lane", 1)};
+        q = conv_through(c, "cgtp_shifted_weights", (int[]){0}, NULL, 3, all);
+        q.call->spread = conv_spread(c, path->mul_x, 1);
+        q.call->table = "w";
+        return q;
+    }
+    q.element = v == 1;
+    return operand_size(o) != 2 ? q
+                                : conv_through(c, v == 1 ? "cgtp_widen" : "cgtp_incoming",
+                                               (int[]){v == 1 ? 0 : v, 0, 0}, NULL, 1, &q);
+}
+
+/* The input in whose place gradients of weights wait. */
+static int waits_in(const struct conv_program *c, const struct place *gradients)
+{
+    int i = 0;
+    while (c->place[i] != gradients->alias)
+        i++;
+    return i;
 }
 
 /* A path's weights for a channel of y, or where their gradients go. */
@@ -78,30 +121,20 @@ static struct argument weights(struct conv_program *c, const struct path *path, 
     const int v = conv_channels(c->s, path->mul_x), of = conv_calls(path), aligned = c->g->aligned[SLOT_W];
     const bool some = !conv_is_whole(c->s, path->mul_x);
     const char *type = operand_size(o) == 2 ? precision_table[o->held].c : NULL;
-    if (!o->output) {
-        struct argument q =
-            conv_at(c->place[number],
-                    field_named(c, c->place[number], conv_field(c->a, o->symbol, SLOT_W, path->number)));
-        build_term(&q.at, "lane", v * of);
-        q = conv_from(q, channel);
-        q.element = v == 1;
-        if (of > 1 && v > 1)
-            return conv_through(c, "cgtp_incoming_apart", (int[]){v, of, 0}, NULL, 1, &q);
-        return !type ? q
-                     : conv_through(c, v == 1 ? "cgtp_widen" : "cgtp_incoming", (int[]){v == 1 ? 0 : v, 0, 0},
-                                    NULL, 1, &q);
-    }
+    if (!o->output)
+        return weights_in(c, path, number, channel);
     const char *mul = c->p->spreads > 1 ? arena_printf(c->a, "%d", path->mul_x) : "";
     const struct argument channels =
         some ? conv_variable(arena_printf(c->a, "channels%s", mul), 1) : build_number(v);
     const struct place *place = &c->p->place[c->place[number]];
     if (place->how == HOW_CODE) { /* they wait where the weights were */
-        const char *field = conv_field(c->a, place_operand(c, place->alias)->symbol, SLOT_W, path->number);
-        struct argument slice = conv_at(c->place[number], field_named(c, c->place[number], field));
-        build_term(&slice.at, "lane", v * of);
-        return conv_through(c, of > 1 ? "cgtp_outgoing_slice_apart" : "cgtp_outgoing_slice",
-                            (int[]){v, of > 1 ? of : 0, 0}, type, 2,
-                            (struct argument[]){conv_from(slice, channel), channels});
+        const int in = waits_in(c, place);
+        const struct argument all[] = {in_slices(c, path, in, c->place[number], channel), channels};
+        return conv_through(c,
+                            of > 1                ? "cgtp_outgoing_slice_apart"
+                            : c->shift[in] >= 0 ? "cgtp_outgoing_shifted"
+                                                  : "cgtp_outgoing_slice",
+                            (int[]){v, of > 1 ? of : 0, 0}, type, 2, all);
     }
     struct argument q = conv_from(conv_at(c->place[number], 0), path->weight_offset + channel);
     if (c->p->spreads > 1)

@@ -47,11 +47,40 @@ int conv_weighted(struct arena *a, const struct problem *p, const struct path_se
     return n;
 }
 
-/* Each edge's row of those side by side begins at a multiple of 16 bytes. */
-int conv_y_room(const struct operand *y, const struct path_set *s)
+/* Where a warp has one edge, only rows that would come by single numbers of 32 bits: two of them, or one of
+ * 64, are as fast. */
+bool conv_shifts(const struct convolution *g, const struct path_set *s, const struct operand *o)
 {
-    const int dim = (int)y->dim, wide = CHUNK / operand_size(y);
-    return s->lanes == LANES ? dim : conv_abreast(s) * ((dim + wide - 1) / wide * wide);
+    const int size = operand_size(o), bytes = g->aligned[o->slot] * size;
+    bool apart = false;
+    if (o->output || size < 4 || size != kernel_size(g->demand->kernel) || g->shared)
+        return false;
+    if (o->slot == SLOT_Y)
+        return s->lanes < LANES && o->dim * size % CHUNK;
+    for (int i = 0; i < s->xs && o->slot == SLOT_X; i++)
+        apart |= block_is_apart(&o->block[s->x[i]]);
+    for (int i = 0; i < s->paths && o->slot == SLOT_W; i++) /* of which a channel has several */
+        apart |= conv_calls(&g->demand->plan->problem->path[s->path[i]]) > 1;
+    return !apart && (s->lanes < LANES ? bytes < CHUNK : bytes == 4);
+}
+
+static int rounded_up(int n, int wide)
+{
+    return (n + wide - 1) / wide * wide;
+}
+
+int conv_shifted_room(const struct operand *o, int n)
+{
+    const int wide = CHUNK / operand_size(o);
+    return rounded_up(n + (o->slot == SLOT_Y ? 1 : 2) * (wide - 1), wide);
+}
+
+/* Each edge's row of those side by side begins at a multiple of 16 bytes. */
+int conv_y_room(const struct convolution *g, const struct operand *y, const struct path_set *s)
+{
+    const int dim = (int)y->dim, room = conv_shifts(g, s, y) ? conv_shifted_room(y, dim)
+                                                             : rounded_up(dim, CHUNK / operand_size(y));
+    return s->lanes == LANES ? dim : conv_abreast(s) * room;
 }
 
 int conv_summed_ys(const struct convolution *g, const struct path_set *s, int *begin)
@@ -147,19 +176,22 @@ static struct field slice_of(const struct conv_program *c, const struct operand 
                              int number, int of)
 {
     const struct operand_block *b = &o->block[number];
-    const int spread = conv_spread(c, (int)b->channels / of, of), channels = c->p->spread[spread].channels,
-              wide = LANES * channels;
-    const bool apart = block_is_apart(b);
+    const int spread = conv_spread(c, (int)b->channels / of, of), channels = c->p->spread[spread].channels;
+    const bool apart = block_is_apart(b), shifts = conv_shifts(c->g, c->s, o);
+    const int wide = LANES * channels, all = wide * b->components;
     return (struct field){.name = name,
                           .operand = o,
                           .spread = spread,
                           .version = -1,
                           .runs = apart ? b->components : 1,
-                          .length = apart ? wide : wide * b->components,
+                          .length = apart    ? wide
+                                    : shifts ? conv_abreast(c->s) *
+                                                   conv_shifted_room(o, all / conv_abreast(c->s))
+                                             : all,
                           .base = b->offset,
                           .wide = 1,
                           .lane = apart ? channels : channels * b->components,
-                          .apart = wide * b->components};
+                          .apart = all};
 }
 
 /* Adds a field behind those that a place has. */
@@ -229,6 +261,7 @@ static void add_input(struct conv_program *c, int number)
                           .table = tables[o->slot],
                           .group = RING,
                           .keep = o->slot == SLOT_X,
+                          .shifted = conv_shifts(c->g, c->s, o),
                           .who = o->slot == SLOT_Y ? WHO_ANY : WHO_LANE,
                           .type = type_of(c, o),
                           .note = arena_printf(c->a, "%s%s", o->name, by[o->slot] ? by[o->slot] : ""),
@@ -241,7 +274,17 @@ static void add_input(struct conv_program *c, int number)
     else if (o->slot == SLOT_W)
         add_w_fields(c, place, o);
     else
-        add_runs(c, place, 1, conv_y_room(o, c->s), 0);
+        add_runs(c, place, 1, conv_y_room(c->g, o, c->s), 0);
+    if (!c->p->place[place].shifted)
+        return;
+    c->shift[number] = add_place(c, (struct place){.name = arena_printf(c->a, "%sshift", o->symbol),
+                                                   .how = HOW_LOAD,
+                                                   .stages = c->g->stages,
+                                                   .group = RING,
+                                                   .type = "int",
+                                                   .shift_of = o,
+                                                   .size = 4});
+    add_runs(c, c->shift[number], 1, conv_abreast(c->s), 0);
 }
 
 /* Rows in memory that calls use where they stand. */
@@ -519,11 +562,15 @@ void conv_places(struct arena *a, const struct convolution *g, struct path_set *
                                .items = -1};
     s->program = c;
     c->place = none(c, n);
+    c->shift = none(c, n);
     c->local = none(c, n);
     c->carried = none(c, n);
     c->x = NEW_ARRAY(a, int *, n + 1);
-    for (int i = 0; i < n; i++)
+    c->weight = NEW_ARRAY(a, int *, n + 1);
+    for (int i = 0; i < n; i++) {
         c->x[i] = none(c, g->demand->plan->problem->x.n);
+        c->weight[i] = none(c, s->parts);
+    }
     lay_out_lane(c, &s->lane);
     begin(c);
     add_places(c);

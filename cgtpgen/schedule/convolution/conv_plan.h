@@ -271,8 +271,11 @@ int conv_kept_bytes(const struct convolution *, const struct path_set *);
 /* Where everything of a set is, and a lane's elements, as ring and buffers are chosen so far; then, shared
  * memory. */
 void conv_places(struct arena *, const struct convolution *, struct path_set *);
-/* Elements of a stage for rows of y. */
-int conv_y_room(const struct operand *, const struct path_set *);
+/* Do rows of an input begin anywhere, so that they come in whole chunks with what else is in these? Elements of
+ * a stage for an item's part of n of one that does; for rows of y. */
+bool conv_shifts(const struct convolution *, const struct path_set *, const struct operand *);
+int conv_shifted_room(const struct operand *, int n);
+int conv_y_room(const struct convolution *, const struct operand *, const struct path_set *);
 void conv_layout_block(struct arena *, struct convolution *);
 
 /* Counts a path set's values that are alive at once, and the registers that follow; `most`: that there are.

@@ -36,6 +36,55 @@ static int sums_length(int n)
     return n - rest + power;
 }
 
+int conv_skip(const struct operand *o, int64_t offset)
+{
+    enum { CHUNK = 16 };
+    return (int)(offset % (CHUNK / operand_size(o)));
+}
+
+/* A row of x that is shifted, to the lane's arrays. */
+static void load_shifted_x(struct conv_program *c, int number, int place)
+{
+    const struct operand *o = conv_operand(c, number);
+    for (int i = 0; i < c->s->xs; i++) {
+        const struct operand_block *b = &o->block[c->s->x[i]];
+        const struct argument all[] = {build_in(c->x[number][c->s->x[i]], 0), conv_at(place, i),
+                                       conv_at(c->shift[number], 0), build_number(conv_skip(o, b->offset)),
+                                       conv_variable("channel_block", 1), conv_variable("lane", 1)};
+        build_call(c->p, conv_clears(c, b->channels) ? "cgtp_load_shifted_some" : "cgtp_load_shifted",
+                   (int[]){b->components, 0}, 6, all);
+        build_last(c->p)->spread = conv_spread(c, (int)b->channels, 1);
+        build_last(c->p)->table = "x";
+    }
+}
+
+/* Where the lane's weights are in rows that are shifted: numbers that are declared, and found. */
+static void declare_weights_at(struct conv_program *c, int number)
+{
+    int *path, n = conv_weighted(c->a, c->g->demand->plan->problem, c->s, &path);
+    for (int i = 0; i < n; i++) {
+        const int mul = (int)c->g->demand->plan->problem->path[path[i]].mul_x, k = conv_spread(c, mul, 1);
+        const char *of = c->s->parts > 1 ? arena_printf(c->a, "%d", mul) : "";
+        const char *name = arena_printf(c->a, "%sat%s", conv_operand(c, number)->symbol, of);
+        if (c->weight[number][k] < 0)
+            c->weight[number][k] =
+                build_local(c->p, (struct local){.name = name, .type = "int", .elements = 1});
+    }
+}
+
+static void find_weights_at(struct conv_program *c, int number)
+{
+    for (int k = 0; k < c->s->parts; k++) {
+        if (c->weight[number][k] < 0)
+            continue;
+        build_call(c->p, "cgtp_shifted_lane", (int[]){0}, 3,
+                   (struct argument[]){build_in(c->weight[number][k], 0), conv_at(c->shift[number], 0),
+                                       conv_variable("lane", 1)});
+        build_last(c->p)->spread = k;
+        build_last(c->p)->table = "w";
+    }
+}
+
 /* Between the lane's arrays of segments of x and their slices, the first of which is field `first` of a
  * place: in one call, unless the components of some slices are apart. */
 static void move_x(struct conv_program *c, int number, int place, int first, bool load)
@@ -45,6 +94,10 @@ static void move_x(struct conv_program *c, int number, int place, int first, boo
     bool apart = false;
     int n = 0;
     all[n++] = conv_variable("lane", 1);
+    if (load && c->shift[number] >= 0) {
+        load_shifted_x(c, number, place);
+        return;
+    }
     for (int i = 0; i < c->s->xs; i++) {
         const struct argument array = build_in(c->x[number][c->s->x[i]], 0),
                               slice = conv_at(place, first + i);
@@ -77,6 +130,8 @@ static void declare_rows(struct conv_program *c)
             declare(c, &c->local[i], o->symbol, (int)o->dim, false);
         if (c->place[i] >= 0 && o->slot == SLOT_X)
             declare_x(c, i, false);
+        if (c->shift[i] >= 0 && o->slot == SLOT_W)
+            declare_weights_at(c, i);
     }
 }
 
@@ -85,10 +140,16 @@ static void load_rows(struct conv_program *c)
     const int inputs = c->k->form->inputs;
     for (int i = 0; i < inputs; i++) {
         const struct operand *o = conv_operand(c, i);
-        if (c->place[i] >= 0 && o->slot == SLOT_Y) {
+        if (c->shift[i] >= 0 && o->slot == SLOT_W)
+            find_weights_at(c, i);
+        if (c->shift[i] >= 0 && o->slot == SLOT_Y)
+            build_call(c->p, "cgtp_load_shifted_row", (int[]){(int)o->dim, 0}, 4,
+                       (struct argument[]){build_in(c->local[i], 0), conv_at(c->place[i], 0),
+                                           conv_at(c->shift[i], 0), conv_variable("lane", 1)});
+        else if (c->place[i] >= 0 && o->slot == SLOT_Y) {
             struct argument row = conv_at(c->place[i], 0);
             if (c->s->lanes < LANES)
-                build_term(&row.at, "side", conv_y_room(o, c->s) / conv_abreast(c->s));
+                build_term(&row.at, "side", conv_y_room(c->g, o, c->s) / conv_abreast(c->s));
             build_call(c->p, "cgtp_load_row", (int[]){(int)o->dim, 0}, 2,
                        (struct argument[]){build_in(c->local[i], 0), row});
         }

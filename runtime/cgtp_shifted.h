@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+/* cgtp_shifted.h - the pipelined convolution: rows that begin at any element, in chunks of 16 bytes all the same. Included
+ * after cgtp_cuda.h.
+ *
+ * A copy of fewer bytes goes through L1, of which shared memory leaves little: each line that an edge's copies touch waits
+ * for room there. So chunks come as they are in memory, with what else is in them, and a row begins as many elements
+ * after the beginning of a chunk in shared memory as it does in memory: its shift, which stands in the stage. An item's
+ * slice of a segment has room for any shift, and for the elements of the chunk before the segment's first.
+ */
+#ifndef CGTP_SHIFTED_H
+#define CGTP_SHIFTED_H
+
+#include "cgtp_convolution.h"
+
+namespace
+{
+
+/* ---- where elements are ---- */
+
+/* Elements of the chunk before the one that is `offset` elements after the beginning of a row whose shift is 0. */
+template <typename T> CGTP_BOTH constexpr int cgtp_skip(int64_t offset)
+{
+    return (int)(offset % cgtp_wide<T>());
+}
+
+/* Room of n elements that begin at any of a chunk, after a shift. */
+template <typename T> CGTP_BOTH constexpr int cgtp_shifted_room(int n)
+{
+    return (n + 3 * (cgtp_wide<T>() - 1)) / cgtp_wide<T>() * cgtp_wide<T>();
+}
+
+/* The same of a row that begins at a chunk but for the shift. */
+template <typename T> CGTP_BOTH constexpr int cgtp_shifted_row_room(int n)
+{
+    return (n + 2 * (cgtp_wide<T>() - 1)) / cgtp_wide<T>() * cgtp_wide<T>();
+}
+
+/* Row `number` of `rows`, for one of so many threads that share it. */
+template <typename T, int threads = CGTP_LANES> struct cgtp_shifted_row {
+    static constexpr int wide = cgtp_wide<T>();
+    const T *chunk;    /* the thread's first: chunk `own` from that on in which the row begins; */
+    int own, shift;
+    int at;            /* which begins so many elements after the row; negative: before */
+    bool first, last;  /* of the array: nothing is read before it, after it */
+
+    template <typename Number>
+    CGTP_MEMBER cgtp_shifted_row(const T *rows, Number number, int64_t stride, int64_t all, int lane)
+        : own(threads == CGTP_LANES ? lane : lane % threads), first(number == 0), last(number + 1 == all)
+    {
+        const T *const row = cgtp_nth_row(rows, number, stride);
+        shift = (int)((uintptr_t)row / sizeof(T) % wide);
+        at = own * wide - shift;
+        chunk = cgtp_opaque_global(row + at);
+    }
+
+    /* Starts the copies of n elements, of which `have` are there, from element offset + moved of the row's dim on; moved: a
+     * multiple of a chunk, at most `most`. slice, from: the item's slice, the row, both moved on by the thread's chunk, the
+     * row by `moved` as well. */
+    template <int dim, int offset, int n, int most>
+    CGTP_MEMBER void copy(T *slice, const T *from, int moved, int have, cgtp_policy policy) const
+    {
+        constexpr int skip = cgtp_skip<T>(offset), begin = offset - skip, length = skip + n;
+        constexpr int chunks = (length + 2 * (wide - 1)) / wide;
+        CGTP_UNROLL
+        for (int k = 0; k < chunks; k += threads) {
+            constexpr bool all = begin + most + chunks * wide <= dim; /* in the row */
+            const bool needed = ((k + threads) * wide <= length && have >= n) || at + k * wide < skip + have;
+            const int in_row = at + begin + moved + k * wide;
+            if (needed && (begin + k > 0 || in_row >= 0 || !first) && (all || in_row + wide <= dim || !last))
+                cgtp_copy<16>(slice + k * wide, from + begin + k * wide, policy);
+        }
+        if constexpr (begin == 0 || begin + most + chunks * wide > dim)
+            if (own == 0 && (first || last))
+                copy_ends(slice + shift - begin - moved, from + shift - moved, begin + moved, begin + moved + length, dim);
+    }
+
+    /* Of the row's first chunk and its last one, where these are not whole in the array, the elements from begin on before
+     * `end`, by the first thread; to, from: of element 0. */
+    CGTP_MEMBER void copy_ends(T *to, const T *from, int begin, int end, int dim) const
+    {
+        const int head = first && shift ? wide - shift : 0, tail = (dim + shift) / wide * wide - shift;
+        int i = begin;
+        CGTP_LOOP
+        for (; i < head && i < end; i++)
+            cgtp_copy_element(to + i, from + i);
+        i = i < tail ? tail : i;
+        CGTP_LOOP
+        for (; last && i < dim && i < end; i++)
+            cgtp_copy_element(to + i, from + i);
+    }
+};
+
+/* ---- copies into a stage: slices are those of the lane's own stage ---- */
+
+/* The slice of the lane's item, moved on by its first chunk, in a field of slices of so many elements. */
+template <int threads, int room, typename T> CGTP_DEVICE T *cgtp_shifted_slice(T *field, int lane)
+{
+    if constexpr (threads == CGTP_LANES)
+        return field; /* which the lane's own stage has done */
+    return field + (lane / threads * room + (lane % threads - lane) * cgtp_wide<T>());
+}
+
+/* A whole row, of n elements. */
+template <int n, int threads, typename T, int length>
+CGTP_DEVICE void cgtp_copy_shifted_row(T (&field)[length], const cgtp_shifted_row<T, threads> &row, int lane,
+                                       cgtp_policy policy)
+{
+    constexpr int room = cgtp_shifted_row_room<T>(n);
+    static_assert(length == CGTP_LANES / threads * room, "an item's row each");
+    row.template copy<n, 0, n, 0>(cgtp_shifted_slice<threads, room>(field, lane), row.chunk, 0, n, policy);
+}
+
+/* The channel block's part of each segment of a row of `dim` elements. */
+template <typename S, int dim, int i = 0, typename T, int n, int... more>
+CGTP_DEVICE void cgtp_copy_shifted_segments(const cgtp_shifted_row<T, S::lanes> &row, int channel_block, int lane,
+                                            cgtp_policy policy, T (&field)[n], T (&...others)[more])
+{
+    constexpr int d = S::segment[i].components, part = cgtp_width<S>() * d, room = cgtp_shifted_room<T>(part);
+    constexpr int most = (S::blocks - 1) * part, length = S::blocks == 1 ? S::mul * d : part;
+    static_assert(n == CGTP_LANES / S::lanes * room && most % cgtp_wide<T>() == 0, "a slice for each item");
+    static_assert(S::aligned < cgtp_wide<T>(), "rows that begin anywhere");
+    const int moved = S::blocks == 1 ? 0 : channel_block * part;
+    row.template copy<dim, (int)S::segment[i].offset, length, most>(
+        cgtp_shifted_slice<S::lanes, room>(field, lane), cgtp_opaque_global(row.chunk + moved), moved,
+        cgtp_is_whole<S>() || S::blocks == 1 ? length : cgtp_channels_of<S>(channel_block) * d, policy);
+    if constexpr (sizeof...(more) > 0)
+        cgtp_copy_shifted_segments<S, dim, i + 1>(row, channel_block, lane, policy, others...);
+}
+
+/* The channel block's weights of all paths, to neighbouring slices. */
+template <typename S, int dim, typename T>
+CGTP_DEVICE void cgtp_copy_shifted_weights(const cgtp_shifted_row<T, S::lanes> &row, int channel_block, int lane,
+                                           cgtp_policy policy, T *fields)
+{
+    constexpr int paths = (int)(sizeof S::offset / sizeof *S::offset), part = cgtp_width<S>();
+    constexpr int room = cgtp_shifted_room<T>(part), length = S::blocks == 1 ? S::mul : part;
+    static_assert(S::aligned < cgtp_wide<T>(), "rows that begin anywhere");
+    const int moved = S::blocks == 1 ? 0 : channel_block * part;
+    T *const slice = cgtp_shifted_slice<S::lanes, room>(fields, lane);
+    const T *const from = cgtp_opaque_global(row.chunk + moved);
+    cgtp_each<paths>([&](auto path) {
+        constexpr int i = decltype(path)::value;
+        row.template copy<dim, (int)S::offset[i], length, (S::blocks - 1) * part>(
+            slice + i * (CGTP_LANES / S::lanes * room), from, moved,
+            cgtp_is_whole<S>() || S::blocks == 1 ? length : cgtp_channels_of<S>(channel_block), policy);
+    });
+}
+
+/* ---- from slices: `shift` is a field of the stage, of each item's row ---- */
+
+CGTP_DEVICE int cgtp_shift_of(int shift, int)
+{
+    return shift;
+}
+template <int items> CGTP_DEVICE int cgtp_shift_of(const int (&shift)[items], int lane)
+{
+    return shift[lane / (CGTP_LANES / items)];
+}
+
+/* Where the lane's weights of each path are, from the path's slices and what it skips on. */
+template <typename S, typename Shift> CGTP_DEVICE void cgtp_shifted_lane(int (&at)[1], const Shift &shift, int lane)
+{
+    constexpr int room = cgtp_shifted_room<real>(cgtp_width<S>());
+    at[0] = cgtp_item_of<S>(lane) * room + cgtp_member<S>(lane) * S::channels + cgtp_shift_of(shift, lane);
+}
+
+/* The item's row of y. */
+template <int n, int items>
+CGTP_DEVICE void cgtp_load_shifted_row(real *r, const real *field, const int (&shift)[items], int lane)
+{
+    constexpr int threads = CGTP_LANES / items;
+    const real *const row = field + lane / threads * cgtp_shifted_row_room<real>(n) + cgtp_shift_of(shift, lane);
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++)
+        r[i] = row[i];
+}
+
+/* The lane's channels of a segment of d components, which skips so many elements. */
+template <int d, typename S, int n, typename Shift, typename T>
+CGTP_DEVICE void cgtp_load_shifted(real (&r)[n], const T *field, const Shift &shift, int skip, int, int lane)
+{
+    constexpr int room = cgtp_shifted_room<T>(cgtp_width<S>() * d);
+    const T *const from = field + (cgtp_item_of<S>(lane) * room + cgtp_member<S>(lane) * n + cgtp_shift_of(shift, lane)) + skip;
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++)
+        r[i] = from[i];
+}
+
+/* The same where others sum over lanes: zeros for channels that are not there, whose elements are anybody's. */
+template <int d, typename S, int n, typename Shift, typename T>
+CGTP_DEVICE void cgtp_load_shifted_some(real (&r)[n], const T *field, const Shift &shift, int skip, int channel_block,
+                                        int lane)
+{
+    const int have = cgtp_own_channels<S>(channel_block, lane);
+    cgtp_load_shifted<d, S>(r, field, shift, skip, channel_block, lane);
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++)
+        r[i] = i / d < have ? r[i] : 0;
+}
+
+/* The lane's weights of a path, zeros for channels that are not there. */
+template <typename S> struct cgtp_shifted_weights {
+    real value[S::channels];
+
+    CGTP_MEMBER cgtp_shifted_weights(const real *from, int channel_block, int lane)
+    {
+        const int have = cgtp_own_channels<S>(channel_block, lane);
+        CGTP_UNROLL
+        for (int i = 0; i < S::channels; i++)
+            value[i] = i < have ? from[i] : 0;
+    }
+    CGTP_MEMBER operator const real *() const
+    {
+        return value;
+    }
+    CGTP_MEMBER operator real() const /* where there is one */
+    {
+        return value[0];
+    }
+};
+
+/* ---- gradients of weights, in the weights' slices ---- */
+
+/* As cgtp_outgoing_slice: of the lane's channels those that there are. */
+template <int v> struct cgtp_outgoing_shifted {
+    real *const to;
+    const int channels;
+    real value[v];
+
+    CGTP_MEMBER cgtp_outgoing_shifted(const real *slice, int channels_) : to((real *)slice), channels(channels_)
+    {
+    }
+    CGTP_MEMBER ~cgtp_outgoing_shifted()
+    {
+        CGTP_UNROLL
+        for (int i = 0; i < v; i++)
+            if (i < channels)
+                to[i] = value[i];
+    }
+    CGTP_MEMBER operator real *()
+    {
+        return value;
+    }
+};
+
+/* As cgtp_write_lanes_weights. */
+template <typename S, typename Shift>
+CGTP_DEVICE void cgtp_write_shifted_weights(real *row, const real *fields, const Shift &shift, int channel_block, int lane)
+{
+    constexpr int paths = (int)(sizeof S::offset / sizeof *S::offset), part = cgtp_width<S>(), threads = S::lanes;
+    constexpr int room = cgtp_shifted_room<real>(part), length = S::blocks == 1 ? S::mul : part;
+    const int own = cgtp_member<S>(lane), have = cgtp_channels_of<S>(channel_block);
+    real *const to = row + channel_block * part + own;
+    const real *const from = fields + (cgtp_item_of<S>(lane) * room + own + cgtp_shift_of(shift, lane));
+    cgtp_each<paths>([&](auto path) {
+        constexpr int i = decltype(path)::value, slices = i * (CGTP_LANES / threads * room);
+        constexpr int64_t offset = S::offset[i];
+        CGTP_UNROLL
+        for (int k = 0; k < length; k += threads)
+            if (own + k < (S::blocks == 1 ? length : have))
+                cgtp_put<(int)sizeof(real)>(to + offset + k, from + slices + cgtp_skip<real>(offset) + k);
+    });
+}
+
+} // namespace
+
+#endif
