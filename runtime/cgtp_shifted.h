@@ -69,24 +69,24 @@ template <typename T, int threads = CGTP_LANES> struct cgtp_shifted_row {
             if (needed && (begin + k > 0 || in_row >= 0 || !first) && (all || in_row + wide <= dim || !last))
                 cgtp_copy<16>(slice + k * wide, from + begin + k * wide, policy);
         }
-        if constexpr (begin == 0 || begin + most + chunks * wide > dim)
-            if (own == 0 && (first || last))
-                copy_ends(slice + shift - begin - moved, from + shift - moved, begin + moved, begin + moved + length, dim);
+        T *const to = slice + (shift - begin - moved - own * wide); /* of the row's first element */
+        const T *const row = from + (shift - moved - own * wide);
+        if constexpr (begin == 0)
+            if (first && shift)
+                copy_one(to, row, own, 0, wide - shift < length ? wide - shift : length);
+        if constexpr (begin + most + chunks * wide > dim)
+            if (last) {
+                const int tail = (dim + shift) / wide * wide - shift;
+                copy_one(to, row, tail + own, begin + moved, begin + moved + length < dim ? begin + moved + length : dim);
+            }
     }
 
-    /* Of the row's first chunk and its last one, where these are not whole in the array, the elements from begin on before
-     * `end`, by the first thread; to, from: of element 0. */
-    CGTP_MEMBER void copy_ends(T *to, const T *from, int begin, int end, int dim) const
+    /* Of the row's first chunk or its last one, where that is not whole in the array, an element that each of the first
+     * threads has, from begin on before `end`. */
+    static CGTP_MEMBER void copy_one(T *to, const T *row, int i, int begin, int end)
     {
-        const int head = first && shift ? wide - shift : 0, tail = (dim + shift) / wide * wide - shift;
-        int i = begin;
-        CGTP_LOOP
-        for (; i < head && i < end; i++)
-            cgtp_copy_element(to + i, from + i);
-        i = i < tail ? tail : i;
-        CGTP_LOOP
-        for (; last && i < dim && i < end; i++)
-            cgtp_copy_element(to + i, from + i);
+        if (i >= begin && i < end)
+            cgtp_copy_element(to + i, row + i);
     }
 };
 
