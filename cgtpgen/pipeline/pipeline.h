@@ -110,11 +110,12 @@ struct place {
     int group;    /* of shared memory */
     enum who who; /* how calls touch it */
     bool keep;    /* lines of memory that it comes from are read again soon */
-    bool shifted; /* rows begin anywhere: they come in whole chunks, as they are in memory (cgtp_shifted.h); */
+    bool
+        shifted; /* rows begin anywhere: they come in whole chunks, as they are in memory (cgtp_shifted.h); */
     const struct operand *shift_of; /* it says how far from a chunk one of this begins; NULL: of none */
-    bool summed;  /* of the launch: over all units, a team has a row, which leaves when all are done; of a
-                   * loop:  over warps, each has a run */
-    int size;     /* bytes of an element; */
+    bool summed; /* of the launch: over all units, a team has a row, which leaves when all are done; of a
+                  * loop:  over warps, each has a run */
+    int size;    /* bytes of an element; */
     const char *type, *note; /* its type, NULL: real; what the comment says of it */
     int fields, capacity;
     struct field *field;

@@ -187,13 +187,13 @@ static void copy_shifted_row(struct edges *c, const struct place *q)
     const char *policy = sender ? "keep" : "stream";
     line(c->o, "const cgtp_shifted_row<%s%s> %srow(l.%s, %s, %s, graph.%s, lane);", edges_type(c, q->operand),
          of_lanes(c), q->name, q->operand->array,
-         sender                ? "sender"
+         sender              ? "sender"
          : c->p->walk.orders ? "item"
                              : "first + edge",
          edges_stride(c, q->operand), sender ? "senders" : "items");
     if (!q->table)
-        line(c->o, "cgtp_copy_shifted_row<%lld>(to.%s, %srow, lane, %s);", (long long)q->operand->dim, q->name,
-             q->name, policy);
+        line(c->o, "cgtp_copy_shifted_row<%lld>(to.%s, %srow, lane, %s);", (long long)q->operand->dim,
+             q->name, q->name, policy);
     for (int k = 0; k < c->p->spreads; k++) {
         int first = 0;
         if (!q->table || !edges_has(q, k))
@@ -201,8 +201,9 @@ static void copy_shifted_row(struct edges *c, const struct place *q)
         while (q->field[first].spread != k)
             first++;
         line(c->o, "cgtp_copy_shifted_%s<%s, %lld>(%srow, channel_block, lane, %s%s);",
-             sender ? "segments" : "weights", edges_table(c, k, q->table), (long long)q->operand->dim, q->name,
-             policy, sender ? fields_of(c, q, k) : arena_printf(c->a, ", %s", edges_field(c, q, first, "to")));
+             sender ? "segments" : "weights", edges_table(c, k, q->table), (long long)q->operand->dim,
+             q->name, policy,
+             sender ? fields_of(c, q, k) : arena_printf(c->a, ", %s", edges_field(c, q, first, "to")));
     }
 }
 

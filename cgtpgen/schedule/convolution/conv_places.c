@@ -184,10 +184,10 @@ static struct field slice_of(const struct conv_program *c, const struct operand 
                           .spread = spread,
                           .version = -1,
                           .runs = apart ? b->components : 1,
-                          .length = apart    ? wide
-                                    : shifts ? conv_abreast(c->s) *
-                                                   conv_shifted_room(o, all / conv_abreast(c->s))
-                                             : all,
+                          .length = apart ? wide
+                                    : shifts
+                                        ? conv_abreast(c->s) * conv_shifted_room(o, all / conv_abreast(c->s))
+                                        : all,
                           .base = b->offset,
                           .wide = 1,
                           .lane = apart ? channels : channels * b->components,

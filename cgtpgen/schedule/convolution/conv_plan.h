@@ -271,8 +271,8 @@ int conv_kept_bytes(const struct convolution *, const struct path_set *);
 /* Where everything of a set is, and a lane's elements, as ring and buffers are chosen so far; then, shared
  * memory. */
 void conv_places(struct arena *, const struct convolution *, struct path_set *);
-/* Do rows of an input begin anywhere, so that they come in whole chunks with what else is in these? Elements of
- * a stage for an item's part of n of one that does; for rows of y. */
+/* Do rows of an input begin anywhere, so that they come in whole chunks with what else is in these? Elements
+ * of a stage for an item's part of n of one that does; for rows of y. */
 bool conv_shifts(const struct convolution *, const struct path_set *, const struct operand *);
 int conv_shifted_room(const struct operand *, int n);
 int conv_y_room(const struct convolution *, const struct operand *, const struct path_set *);

@@ -48,9 +48,10 @@ static void load_shifted_x(struct conv_program *c, int number, int place)
     const struct operand *o = conv_operand(c, number);
     for (int i = 0; i < c->s->xs; i++) {
         const struct operand_block *b = &o->block[c->s->x[i]];
-        const struct argument all[] = {build_in(c->x[number][c->s->x[i]], 0), conv_at(place, i),
-                                       conv_at(c->shift[number], 0), build_number(conv_skip(o, b->offset)),
-                                       conv_variable("channel_block", 1), conv_variable("lane", 1)};
+        const struct argument all[] = {
+            build_in(c->x[number][c->s->x[i]], 0), conv_at(place, i),
+            conv_at(c->shift[number], 0),          build_number(conv_skip(o, b->offset)),
+            conv_variable("channel_block", 1),     conv_variable("lane", 1)};
         build_call(c->p, conv_clears(c, b->channels) ? "cgtp_load_shifted_some" : "cgtp_load_shifted",
                    (int[]){b->components, 0}, 6, all);
         build_last(c->p)->spread = conv_spread(c, (int)b->channels, 1);

@@ -21,10 +21,10 @@ struct conv_program {
     int edges, rows, lanes_sums; /* places in which gradients of x, rows of z leave; sums over lanes; */
     int sender, item, items;     /* numbers of an edge; items of a group's sums; -1: none */
     int *place;                  /* [operands]: -1: none */
-    int *shift, **weight;        /* [operands]: place of what a row is shifted by; [operands][spreads]: where a
-                                    lane's weights are then, a local */
-    int *local, **x;             /* [operands]: of slots y and z; [operands][segments of x] */
-    int *carried;                /* [operands]: sums that carry their errors along */
+    int *shift, **weight; /* [operands]: place of what a row is shifted by; [operands][spreads]: where a
+                             lane's weights are then, a local */
+    int *local, **x;      /* [operands]: of slots y and z; [operands][segments of x] */
+    int *carried;         /* [operands]: sums that carry their errors along */
 };
 
 /* The number of an input or an output of the kernel; of those of a slot that the demand has: returns how
@@ -59,8 +59,8 @@ struct argument conv_through(struct conv_program *, const char *function, const 
                              const char *type, int arguments, const struct argument *);
 struct argument conv_from(struct argument, int64_t offset);
 
-/* Of rows that are shifted: elements of a chunk before one that is so far from a row's beginning; are zeros to be
- * in registers of channels that are not there, as lanes' sums have them? */
+/* Of rows that are shifted: elements of a chunk before one that is so far from a row's beginning; are zeros
+ * to be in registers of channels that are not there, as lanes' sums have them? */
 int conv_skip(const struct operand *, int64_t offset);
 static inline bool conv_clears(const struct conv_program *c, int64_t mul)
 {

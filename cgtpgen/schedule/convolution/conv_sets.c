@@ -6,9 +6,9 @@
 #include <string.h>
 
 enum {
-    INSTRUCTION = 16, /* bytes */
-    INSTRUCTIONS_MOST = 1 << 30,
-    SHARED_INSTRUCTIONS = 10 << 10 /* of all paths, from which on those alike share loops */
+    INSTRUCTION = 16,               /* bytes */
+    SHARED_INSTRUCTIONS = 10 << 10, /* of all paths, from which on those alike share loops */
+    LOOP_MOST = 3                   /* halves of what the cache next to the schedulers holds */
 };
 
 /* Shared memory of a warp that there is, at one of the device's occupancies. */
@@ -471,7 +471,8 @@ int conv_choose_sets(struct arena *a, const struct plan *plan, struct convolutio
     const struct candidate best =
         g->shared || g->joined
             ? fastest_limit(scratch, plan, g, c)
-            : fastest(scratch, plan, g, c, c->code ? (c->code << 10) / INSTRUCTION : INSTRUCTIONS_MOST);
+            : fastest(scratch, plan, g, c,
+                      (c->code ? c->code << 10 : g->device->loop_bytes / 2 * LOOP_MOST) / INSTRUCTION);
     g->cost = best.time;
     divide_as(scratch, plan, g, c, best);
     g->set = arena_copy(a, g->set, (size_t)g->sets * sizeof *g->set);
