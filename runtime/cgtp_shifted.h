@@ -73,19 +73,19 @@ template <typename T, int threads = CGTP_LANES> struct cgtp_shifted_row {
         const T *const row = from + (shift - moved - own * wide);
         if constexpr (begin == 0)
             if (first && shift)
-                copy_one(to, row, own, 0, wide - shift < length ? wide - shift : length);
+                copy_some(to, row, 0, wide - shift < length ? wide - shift : length);
         if constexpr (begin + most + chunks * wide > dim)
             if (last) {
-                const int tail = (dim + shift) / wide * wide - shift;
-                copy_one(to, row, tail + own, begin + moved, begin + moved + length < dim ? begin + moved + length : dim);
+                const int tail = (dim + shift) / wide * wide - shift, here = begin + moved, end = here + length;
+                copy_some(to, row, here < tail ? tail : here, end < dim ? end : dim);
             }
     }
 
-    /* Of the row's first chunk or its last one, where that is not whole in the array, an element that each of the first
-     * threads has, from begin on before `end`. */
-    static CGTP_MEMBER void copy_one(T *to, const T *row, int i, int begin, int end)
+    /* Of the row's first chunk or its last one, where that is not whole in the array, the elements from i on before `end`. */
+    CGTP_MEMBER void copy_some(T *to, const T *row, int i, int end) const
     {
-        if (i >= begin && i < end)
+        CGTP_LOOP
+        for (i += own; i < end; i += threads)
             cgtp_copy_element(to + i, row + i);
     }
 };
