@@ -35,6 +35,24 @@ template <typename T> CGTP_BOTH constexpr int cgtp_shifted_row_room(int n)
     return (n + 2 * (cgtp_wide<T>() - 1)) / cgtp_wide<T>() * cgtp_wide<T>();
 }
 
+/* Lanes of an item that have channels; channels of theirs in a block; whose of them a lane reads: those that have none
+ * read what the last one that has some does. */
+template <typename S> CGTP_BOTH constexpr int cgtp_used_lanes(void)
+{
+    const int used = (S::mul + S::channels - 1) / S::channels;
+    return used < S::lanes ? used : S::lanes;
+}
+template <typename S> CGTP_BOTH constexpr int cgtp_used_width(void)
+{
+    return cgtp_used_lanes<S>() * S::channels;
+}
+template <typename S> CGTP_DEVICE int cgtp_used_member(int lane)
+{
+    constexpr int last = cgtp_used_lanes<S>() - 1;
+    const int own = cgtp_member<S>(lane);
+    return last + 1 == S::lanes || own < last ? own : last;
+}
+
 /* Row `number` of `rows`, for one of so many threads that share it. */
 template <typename T, int threads = CGTP_LANES> struct cgtp_shifted_row {
     static constexpr int wide = cgtp_wide<T>();
@@ -115,7 +133,8 @@ template <typename S, int dim, int i = 0, typename T, int n, int... more>
 CGTP_DEVICE void cgtp_copy_shifted_segments(const cgtp_shifted_row<T, S::lanes> &row, int channel_block, int lane,
                                             cgtp_policy policy, T (&field)[n], T (&...others)[more])
 {
-    constexpr int d = S::segment[i].components, part = cgtp_width<S>() * d, room = cgtp_shifted_room<T>(part);
+    constexpr int d = S::segment[i].components, part = cgtp_width<S>() * d;
+    constexpr int room = cgtp_shifted_room<T>(cgtp_used_width<S>() * d);
     constexpr int most = (S::blocks - 1) * part, length = S::blocks == 1 ? S::mul * d : part;
     static_assert(n == CGTP_LANES / S::lanes * room && most % cgtp_wide<T>() == 0, "a slice for each item");
     static_assert(S::aligned < cgtp_wide<T>(), "rows that begin anywhere");
@@ -133,7 +152,7 @@ CGTP_DEVICE void cgtp_copy_shifted_weights(const cgtp_shifted_row<T, S::lanes> &
                                            cgtp_policy policy, T *fields)
 {
     constexpr int paths = (int)(sizeof S::offset / sizeof *S::offset), part = cgtp_width<S>();
-    constexpr int room = cgtp_shifted_room<T>(part), length = S::blocks == 1 ? S::mul : part;
+    constexpr int room = cgtp_shifted_room<T>(cgtp_used_width<S>()), length = S::blocks == 1 ? S::mul : part;
     static_assert(S::aligned < cgtp_wide<T>(), "rows that begin anywhere");
     const int moved = S::blocks == 1 ? 0 : channel_block * part;
     T *const slice = cgtp_shifted_slice<S::lanes, room>(fields, lane);
@@ -160,8 +179,8 @@ template <int items> CGTP_DEVICE int cgtp_shift_of(const int (&shift)[items], in
 /* Where the lane's weights of each path are, from the path's slices and what it skips on. */
 template <typename S, typename Shift> CGTP_DEVICE void cgtp_shifted_lane(int (&at)[1], const Shift &shift, int lane)
 {
-    constexpr int room = cgtp_shifted_room<real>(cgtp_width<S>());
-    at[0] = cgtp_item_of<S>(lane) * room + cgtp_member<S>(lane) * S::channels + cgtp_shift_of(shift, lane);
+    constexpr int room = cgtp_shifted_room<real>(cgtp_used_width<S>());
+    at[0] = cgtp_item_of<S>(lane) * room + cgtp_used_member<S>(lane) * S::channels + cgtp_shift_of(shift, lane);
 }
 
 /* The item's row of y. */
@@ -179,8 +198,8 @@ CGTP_DEVICE void cgtp_load_shifted_row(real *r, const real *field, const int (&s
 template <int d, typename S, int n, typename Shift, typename T>
 CGTP_DEVICE void cgtp_load_shifted(real (&r)[n], const T *field, const Shift &shift, int skip, int, int lane)
 {
-    constexpr int room = cgtp_shifted_room<T>(cgtp_width<S>() * d);
-    const T *const from = field + (cgtp_item_of<S>(lane) * room + cgtp_member<S>(lane) * n + cgtp_shift_of(shift, lane)) + skip;
+    constexpr int room = cgtp_shifted_room<T>(cgtp_used_width<S>() * d);
+    const T *const from = field + (cgtp_item_of<S>(lane) * room + cgtp_used_member<S>(lane) * n + cgtp_shift_of(shift, lane)) + skip;
     CGTP_UNROLL
     for (int i = 0; i < n; i++)
         r[i] = from[i];
@@ -248,7 +267,7 @@ template <typename S, typename Shift>
 CGTP_DEVICE void cgtp_write_shifted_weights(real *row, const real *fields, const Shift &shift, int channel_block, int lane)
 {
     constexpr int paths = (int)(sizeof S::offset / sizeof *S::offset), part = cgtp_width<S>(), threads = S::lanes;
-    constexpr int room = cgtp_shifted_room<real>(part), length = S::blocks == 1 ? S::mul : part;
+    constexpr int room = cgtp_shifted_room<real>(cgtp_used_width<S>()), length = S::blocks == 1 ? S::mul : part;
     const int own = cgtp_member<S>(lane), have = cgtp_channels_of<S>(channel_block);
     real *const to = row + channel_block * part + own;
     const real *const from = fields + (cgtp_item_of<S>(lane) * room + own + cgtp_shift_of(shift, lane));

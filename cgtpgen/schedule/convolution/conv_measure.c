@@ -59,9 +59,9 @@ static int memory_of(const struct convolution *g, struct path_set *s, int bytes_
  * one. Sums that carry errors along count edges one by one. */
 static int lanes_of(const struct convolution *g, int mul, int channels)
 {
-    enum { LEAST = 2, USUAL = 4 };
+    enum { LEAST = 4 };
     const int most = (mul + channels - 1) / channels;
-    int lanes = mul <= LEAST ? LEAST : USUAL;
+    int lanes = LEAST;
     if (g->carries || mul % LANES == 0)
         return LANES;
     while (lanes < most && lanes < LANES)

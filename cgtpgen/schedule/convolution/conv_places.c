@@ -53,7 +53,7 @@ bool conv_shifts(const struct convolution *g, const struct path_set *s, const st
 {
     const int size = operand_size(o), bytes = g->aligned[o->slot] * size;
     bool apart = false;
-    if (o->output || size < 4 || size != kernel_size(g->demand->kernel) || g->shared)
+    if (o->output || size < 4 || size != kernel_size(g->demand->kernel) || !(g->shifted >> o->slot & 1))
         return false;
     if (o->slot == SLOT_Y)
         return s->lanes < LANES && o->dim * size % CHUNK;
@@ -179,15 +179,16 @@ static struct field slice_of(const struct conv_program *c, const struct operand 
     const int spread = conv_spread(c, (int)b->channels / of, of), channels = c->p->spread[spread].channels;
     const bool apart = block_is_apart(b), shifts = conv_shifts(c->g, c->s, o);
     const int wide = LANES * channels, all = wide * b->components;
+    const int lanes = ((int)b->channels + channels - 1) / channels, /* of an item, that have any */
+        part = (lanes < c->s->lanes ? lanes : c->s->lanes) * channels * b->components;
     return (struct field){.name = name,
                           .operand = o,
                           .spread = spread,
                           .version = -1,
                           .runs = apart ? b->components : 1,
-                          .length = apart ? wide
-                                    : shifts
-                                        ? conv_abreast(c->s) * conv_shifted_room(o, all / conv_abreast(c->s))
-                                        : all,
+                          .length = apart    ? wide
+                                    : shifts ? conv_abreast(c->s) * conv_shifted_room(o, part)
+                                             : all,
                           .base = b->offset,
                           .wide = 1,
                           .lane = apart ? channels : channels * b->components,

@@ -211,6 +211,31 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
     conv_layout_block(a, g);
 }
 
+/* The same, with as many rows in whole chunks as leave a multiprocessor its blocks and, if that is possible,
+ * a ring its third stage where edges take little, as sums of receivers alone do: chunks take room for any
+ * shift. Sets that share loops have arrays that begin elsewhere than rows do. */
+static void lay_out_shifted(struct arena *a, const struct plan *plan, const struct kernel_form *k,
+                            struct convolution *g, const struct conv_choice *c, int shared)
+{
+    enum { W = 1 << SLOT_W, X = 1 << SLOT_X, Y = 1 << SLOT_Y };
+    static const unsigned some[] = {W | X | Y, W | Y, X | Y, Y};
+    const int blocks = g->blocks, choices = g->shared ? 0 : sizeof some / sizeof *some;
+    const bool grouped = g->grouped, little = !g->b_outputs && !g->a_outputs && !g->w_outputs;
+    for (int stages = little ? 3 : 2; stages >= 2; stages--)
+        for (int i = 0; i < choices; i++) {
+            g->blocks = blocks;
+            g->grouped = grouped;
+            g->shifted = some[i];
+            lay_out_block(a, plan, k, g, c, shared);
+            if (g->blocks == blocks && g->stages >= stages && g->block->bytes <= shared)
+                return;
+        }
+    g->blocks = blocks;
+    g->grouped = grouped;
+    g->shifted = 0;
+    lay_out_block(a, plan, k, g, c, shared);
+}
+
 /* Is there a kernel of its own for graphs with few edges per receiver, and how many receivers has a tile
  * where tiles are whole receivers? The fewer, the less the warps have in hand that end last, and the nearer
  * each other are the senders in use; the more, the less it takes to go from one tile to the next. */
@@ -341,11 +366,11 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     g->warps = CONV_WARPS;
     g->blocks = g->device->occupancy[point].warps / g->warps;
     g->grouped = g->a_outputs;
-    lay_out_block(a, plan, k, g, &c, shared);
+    lay_out_shifted(a, plan, k, g, &c, shared);
     if (g->block->bytes > shared && g->reduces) { /* without sums across warps, then */
         g->blocks = g->device->occupancy[point].warps / g->warps;
         g->grouped = false;
-        lay_out_block(a, plan, k, g, &c, shared);
+        lay_out_shifted(a, plan, k, g, &c, shared);
     }
     if (g->block->bytes > shared)
         return "a stage larger than shared memory";

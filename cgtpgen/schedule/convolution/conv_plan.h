@@ -110,6 +110,7 @@ struct convolution {
     int aligned[SLOT_COUNT]; /* elements, a power of two: rows of the slot, and what paths have of them, begin
                                 and end at multiples of so many; */
     int aligned_edges;       /* the same of rows of the buffer of edges */
+    unsigned shifted;        /* slots whose rows may come in whole chunks, wherever they begin: bits */
     struct operations operations; /* per item, of that code */
     bool keeps_z;                 /* are inputs of slot z in shared memory? Otherwise they are in registers */
     int stages, warps;            /* of a ring; of a block */
