@@ -103,18 +103,6 @@ template <typename Rows, int buffers, int blocks> struct cgtp_channel_blocks {
     }
 };
 
-/* A turn of the ring: its stage, once the copies to it have landed; then those for a later turn start. */
-template <typename Stage, int stages, typename Load>
-CGTP_DEVICE const Stage &cgtp_turn(cgtp_ring<Stage, stages> &ring, int number, int turns, int lane, Load &load)
-{
-    cgtp_copies_wait<stages - 2>();
-    cgtp_sync_warp();
-    const Stage &at = ring.now();
-    ring.load_ahead(number, turns, lane, load);
-    cgtp_copies_commit();
-    return at;
-}
-
 /* ---- on the host ---- */
 
 /* Blocks of a launch: what the device holds, or a warp per item. */

@@ -37,14 +37,16 @@ template <typename Stage, int stages> struct cgtp_ring {
         return *(Stage *)cgtp_opaque_shared(cgtp_pointer(next) + lane * 16);
     }
 
-    /* Starts the copies of the first edges. */
-    template <typename Load> CGTP_MEMBER void fill(int count, Load &load)
+    /* Starts the copies of the first edges: by one function after the other, where there are several. */
+    template <typename... Load> CGTP_MEMBER void fill(int count, Load &...load)
     {
         CGTP_LOOP
         for (int i = 0; i < stages - 1; i++) {
             if (i < count) {
-                const int lane = cgtp_reload_lane();
-                load(i, lanes_own(lane), lane);
+                const int lane = cgtp_reload_lane(), which = sizeof...(load) > 1 ? i % (int)sizeof...(load) : 0;
+                Stage &to = lanes_own(lane);
+                int number = 0;
+                ((number++ == which ? load(i, to, lane) : void()), ...);
             }
             cgtp_copies_commit();
             next = after(next);

@@ -32,7 +32,6 @@ MUTATIONS = [
     (r"cgtp_sync_group<\d+>\(\);", ";", "no cgtp_sync_group"),
     (r"cgtp_sync_block\(\);", ";", "no cgtp_sync_block"),
     (r"cgtp_launch_wait\(\);", "", "no cgtp_launch_wait"),
-    (r"cgtp_copies_wait<stages - 2>\(\);", "cgtp_copies_wait<stages - 1>();", "waits for one group less"),
     (r"cgtp_copies_wait<(\d)>\(\);", r"cgtp_copies_wait<1\1>();", "waits for ten groups less"),
     (r"cgtp_copies_commit\(\);", "", "no cgtp_copies_commit"),
     (r"cgtp_signal\([^;]*\);", "", "no signal"),
@@ -72,8 +71,6 @@ def needless(file, text, match, kernel):
         return "cgtp_hand_over<" not in kernel or "CGTP_TEAMS" not in kernel
     if file == "cgtp_convolution.h" and "cgtp_ring<" not in kernel:
         return True
-    if file == "cgtp_batch.h":
-        return "cgtp_turn(" not in kernel
     if "!turn.first" in text[:match.start()].rpartition(";")[2]:
         return True  # of a turn that is not there with this much memory: simt_turns.t
     if "cgtp_clear_stages(" in text[:match.start()].rpartition("\ntemplate ")[2]:

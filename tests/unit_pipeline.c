@@ -68,7 +68,7 @@ static bool is_sync(const struct step *s)
 
 /* ---- threads that run in any order ---- */
 
-enum { ELEMENTS = 8, THREADS = 8, STAGES = 4, PLACES = 4, PENDING = 4096 };
+enum { ELEMENTS = 8, THREADS = 8, STAGES = 4, PLACES = 5, PENDING = 4096 };
 
 struct memory {
     int stamp[PLACES][THREADS][STAGES][ELEMENTS]; /* of each scope's instance: the event that wrote it */
@@ -259,7 +259,7 @@ static void random_accesses(struct pipeline *p, int place, int index, bool inner
 {
     static const enum who readers[] = {WHO_ANY, WHO_COPY, WHO_LANE};
     const struct place *q = &p->place[place];
-    if (q->stages == 2 * EVERY) { /* turns' versions are collected */
+    if (q->how == HOW_CODE && q->stages == 2 * EVERY) { /* turns' versions are collected */
         add_code(p, place, index, TOUCH_WRITE, readers[1 + chance(2)], 0);
         build_store(p, place, -1, 0);
         build_every(p, EVERY);
@@ -302,22 +302,65 @@ static struct place random_place(const struct pipeline *p, const char *name, int
     return q;
 }
 
+static void add_random_field(struct pipeline *p, int place)
+{
+    build_field(
+        p, place,
+        (struct field){
+            .version = -1, .runs = 1, .length = ELEMENTS, .wide = 1 + chance(2), .lane = 1 + chance(2)});
+}
+
+/* Some steps of the innermost loop, from one that is not done later or earlier on, are not done in all of its
+ * turns. */
+static void leave_out_some(struct pipeline *p, int first)
+{
+    int end = first = first + chance(p->steps - first);
+    while (end < p->steps && p->step[end].skew == 0 && !p->step[end].every)
+        end++;
+    if (end == first)
+        return;
+    for (int i = 0; i < 2; i++) /* there is room for what is put in */
+        build_note(p, "");
+    p->steps -= 2;
+    put_back(p, first, (struct step){.kind = STEP_BLOCK, .number = -1, .below = 1});
+    put_back(p, end + 1, (struct step){.kind = STEP_END});
+}
+
+/* One loop after the other, in which another place has the bytes of the first one. */
+static void add_another_loop(struct pipeline *p)
+{
+    const int loop = build_loop(p, (struct loop){.name = "another"}), stages = p->place[0].stages;
+    const int place = build_place(p, (struct place){.name = "e",
+                                                    .scope = SCOPE_TEAM,
+                                                    .how = HOW_ASYNC,
+                                                    .clock = loop,
+                                                    .rate = 1 + chance(3),
+                                                    .stages = stages,
+                                                    .alias = -1,
+                                                    .group = p->place[0].group,
+                                                    .size = 4});
+    add_random_field(p, place);
+    p->group[p->place[0].group].instead = true;
+    build_skewed(p, STEP_FILL, loop);
+    build_begin(p, loop);
+    for (int k = 0; k < p->place[place].rate; k++)
+        random_accesses(p, place, k, false);
+    build_end(p);
+}
+
 static struct pipeline *random_program(void)
 {
-    static const char *const names[PLACES] = {"a", "b", "c", "d"};
+    static const char *const names[] = {"a", "b", "c", "d"};
     const int owners = chance(3); /* loops around units */
-    struct pipeline *p = build_pipeline(&arena, (struct worker){2, 1 + chance(2), 1 + chance(2)}, 1);
+    struct pipeline *p = build_pipeline(&arena, (struct worker){2, 1 + chance(2), 1 + chance(2), 1}, 1);
     const int range = owners > 1 ? build_loop(p, (struct loop){.name = "range"}) : LOOP_LAUNCH;
     const int owner = owners ? build_loop(p, (struct loop){.name = "owner", .outer = range}) : LOOP_LAUNCH;
-    const int unit = build_loop(p, (struct loop){.name = "unit", .outer = owner});
-    for (int i = 0, n = 1 + chance(PLACES); i < n; i++) {
+    const int unit = build_loop(p, (struct loop){.name = "unit", .outer = owner, .end = 2 + chance(2)});
+    for (int i = 0, n = 1 + chance(PLACES - 1); i < n; i++) {
         struct place q = random_place(p, names[i], unit, owner);
         if (q.group < 0)
             q.group = build_group(p, (struct group){.name = names[i], .alias = names[i]});
-        build_field(
-            p, build_place(p, q),
-            (struct field){
-                .version = -1, .runs = 1, .length = ELEMENTS, .wide = 1 + chance(2), .lane = 1 + chance(2)});
+        add_random_field(p, build_place(p, q));
     }
     build_skewed(p, STEP_FILL, unit);
     if (owners > 1)
@@ -340,10 +383,14 @@ static struct pipeline *random_program(void)
         p->step[k] = p->step[j];
         p->step[j] = s;
     }
+    if (chance(3) == 0 && p->steps > first)
+        leave_out_some(p, first);
     build_end(p);
     for (int i = 0; i < owners; i++)
         build_end(p);
     build_skewed(p, STEP_DRAIN, unit);
+    if (chance(3) == 0)
+        add_another_loop(p);
     pipeline_layout(p);
     return p;
 }
@@ -437,33 +484,39 @@ static void tiled_items_need_each(void **state)
     assert_true(syncs > 60);
 }
 
-/* ---- the convolution ---- */
+/* ---- edges, and items that warps take ---- */
 
 /* Specs of tests/simt/specs, with edges in any order, with atomic sums: those with warps of a group, with
- * edges side by side, with several path sets, with sums that carry their errors along. */
+ * edges side by side, with several path sets, with sums that carry their errors along; batches, with path
+ * sets that not all channel blocks have, with several loops, with rows that are widened. */
 static const struct {
     const char *file, *more;
-} convolutions[] = {{"conv_64", ""},
-                    {"conv_128", ""},
-                    {"conv_128", "edges: any\n"},
-                    {"conv_narrow", ""},
-                    {"conv_sums", ""},
-                    {"conv_sums", "edges: any\n"},
-                    {"conv_mixed", ""},
-                    {"conv_alike", ""},
-                    {"conv_narrow", "reduction: atomic\n"},
-                    {"conv_64", "reduction: atomic\n"},
-                    {"conv_64", "accumulate: compensated\n"}};
+} pipelined[] = {{"conv_64", ""},
+                 {"conv_128", ""},
+                 {"conv_128", "edges: any\n"},
+                 {"conv_narrow", ""},
+                 {"conv_sums", ""},
+                 {"conv_sums", "edges: any\n"},
+                 {"conv_mixed", ""},
+                 {"conv_alike", ""},
+                 {"conv_narrow", "reduction: atomic\n"},
+                 {"conv_64", "reduction: atomic\n"},
+                 {"conv_64", "accumulate: compensated\n"},
+                 {"batch_128", ""},
+                 {"batch_mixed", ""},
+                 {"batch_phases", ""},
+                 {"batch_phases", "precision: bfloat16\n"},
+                 {"batch_plain", "precision: bfloat16\n"}};
 
-static const struct schedules *convolution_schedules(int i)
+static const struct schedules *pipelined_schedules(int i)
 {
     size_t size;
-    const char *path = arena_printf(&arena, "tests/simt/specs/%s.yaml", convolutions[i].file);
+    const char *path = arena_printf(&arena, "tests/simt/specs/%s.yaml", pipelined[i].file);
     const char *spec = file_read(&arena, path, SIZE_MAX, &size);
     assert_non_null(spec);
     const struct target target = {.device = device_named("sm_90"), .evaluations = backend_cuda.evaluations};
-    return schedules_build(
-        &arena, unit_plan(&arena, arena_printf(&arena, "%s%s", spec, convolutions[i].more)), &target);
+    return schedules_build(&arena, unit_plan(&arena, arena_printf(&arena, "%s%s", spec, pipelined[i].more)),
+                           &target);
 }
 
 /* Nothing is left out of those of a set's pipeline without a complaint; how many there are. */
@@ -486,16 +539,16 @@ static int set_needs_each(struct pipeline *p, const char *name)
     return syncs;
 }
 
-static void convolutions_need_each(void **state)
+static void pipelined_need_each(void **state)
 {
     (void)state;
     int syncs = 0, pipelines = 0;
-    for (size_t i = 0; i < sizeof convolutions / sizeof *convolutions; i++) {
-        const struct schedules *all = convolution_schedules((int)i);
+    for (size_t i = 0; i < sizeof pipelined / sizeof *pipelined; i++) {
+        const struct schedules *all = pipelined_schedules((int)i);
         for (int k = 0; k < all->plan->kernels; k++)
             for (int s = 0; s < all->kernel[k].schedules; s++)
                 for (struct pipeline *p = all->kernel[k].schedule[s].pipeline; p; p = p->next, pipelines++)
-                    syncs += p->walk.room ? set_needs_each(p, convolutions[i].file) : 0;
+                    syncs += p->walk.room || p->walk.warps ? set_needs_each(p, pipelined[i].file) : 0;
     }
     print_message("# %d waits and barriers of %d pipelines\n", syncs, pipelines);
     assert_true(pipelines > 40);
@@ -508,7 +561,7 @@ static void convolutions_need_each(void **state)
  * an owner that is brought for it. */
 static struct pipeline *small_program(void)
 {
-    struct pipeline *p = build_pipeline(&arena, (struct worker){32, 1, 2}, 1);
+    struct pipeline *p = build_pipeline(&arena, (struct worker){32, 1, 2, 1}, 1);
     const int owner = build_loop(p, (struct loop){.name = "owner"});
     const int unit = build_loop(p, (struct loop){.name = "unit", .outer = owner});
     static const struct {
@@ -612,7 +665,7 @@ static void mutants_are_refused(void **state)
 static struct pipeline *shared_program(void)
 {
     static const char *const names[] = {"a", "b"};
-    struct pipeline *p = build_pipeline(&arena, (struct worker){32, 1, 1}, 1);
+    struct pipeline *p = build_pipeline(&arena, (struct worker){32, 1, 1, 1}, 1);
     const int unit = build_loop(p, (struct loop){.name = "unit"});
     const int group = build_group(p, (struct group){.name = "both", .instead = true});
     build_begin(p, unit);
@@ -696,7 +749,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_programs_are_right), cmocka_unit_test(tiled_items_need_each),
-        cmocka_unit_test(convolutions_need_each),    cmocka_unit_test(bytes_are_shared),
+        cmocka_unit_test(pipelined_need_each),       cmocka_unit_test(bytes_are_shared),
         cmocka_unit_test(mutants_are_refused),       cmocka_unit_test(some_are_refused_by_sync),
         cmocka_unit_test(every_rule_is_broken), /* last */
     };

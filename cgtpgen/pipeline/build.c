@@ -81,6 +81,12 @@ void build_if(struct pipeline *p, const char *condition)
     s->note = condition;
 }
 
+void build_below(struct pipeline *p, int turns)
+{
+    build_block(p, -1);
+    p->step[p->steps - 1].below = turns;
+}
+
 void build_end(struct pipeline *p)
 {
     int open = p->steps, depth = 1;
@@ -226,6 +232,14 @@ struct argument build_at(int place, int index, struct address at)
 struct argument build_in(int local, int64_t offset)
 {
     return (struct argument){.of = ARGUMENT_LOCAL, .number = local, .at = {.offset = offset}};
+}
+
+struct argument build_named(const struct pipeline *p, const char *name)
+{
+    int i = p->locals - 1;
+    while (strcmp(p->local[i].name, name) != 0)
+        i--;
+    return build_in(i, 0);
 }
 
 struct argument build_number(int n)

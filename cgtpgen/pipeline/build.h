@@ -18,6 +18,7 @@ void build_field(struct pipeline *, int place, struct field);
 void build_begin(struct pipeline *, int loop);
 void build_block(struct pipeline *, int index);                 /* of that version of a turn; -1: of none */
 void build_if(struct pipeline *, const char *);                 /* which some threads go through */
+void build_below(struct pipeline *, int turns);                 /* in the first turns of its loop alone */
 void build_end(struct pipeline *);                              /* of the innermost bracket that is open */
 void build_skewed(struct pipeline *, enum step_kind, int loop); /* fill, drain */
 
@@ -53,6 +54,7 @@ void build_code(struct pipeline *, int path, const struct code *, int arguments,
 
 struct argument build_at(int place, int index, struct address); /* in a place */
 struct argument build_in(int local, int64_t offset);            /* in a local */
+struct argument build_named(const struct pipeline *, const char *); /* the local declared last under that name */
 struct argument build_number(int);
 void build_term(struct address *, const char *variable, int64_t by);
 

@@ -27,6 +27,7 @@ static const struct function functions[] = {
     {"cgtp_load_shifted_row", {TOUCH_WRITE, TOUCH_READ, TOUCH_READ}, false},
     {"cgtp_shifted_lane", {TOUCH_WRITE, TOUCH_READ}, false},
     {"cgtp_store_lane_components", {TOUCH_WRITE, TOUCH_READ}, false},
+    {"cgtp_widen_row", {TOUCH_WRITE, TOUCH_READ}, false},
     {"cgtp_load_segments", {TOUCH_WRITE, TOUCH_READ}, false},
     {"cgtp_keep_segments", {TOUCH_WRITE, TOUCH_READ}, false},
     {"cgtp_store_segments", {TOUCH_WRITE, TOUCH_READ, TOUCH_WRITE}, false},

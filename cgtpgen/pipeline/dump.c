@@ -115,6 +115,8 @@ static void dump_step(struct text *out, const struct pipeline *p, const struct s
         break;
     case STEP_BLOCK:
         text_printf(out, s->note ? "if %s" : "block", s->note);
+        if (s->below)
+            text_printf(out, " of the first %d turns", s->below);
         break;
     case STEP_ROW:
         text_printf(out, "row %s", p->place[s->number].name);

@@ -11,6 +11,7 @@ struct edges {
     struct arena *a;
     const struct pipeline *p;
     const struct edges_words *words;
+    const char *item; /* the number of that which is worked on, where it has one name; NULL */
 };
 
 /* "set_0_x", "set_0_of_64_w": a table of constants, which the runtime is given. */
@@ -22,6 +23,12 @@ const char *edges_suffix(const struct edges *, int spread);
 /* The type of a row's elements; elements from a row to the next. */
 const char *edges_type(const struct edges *, const struct operand *);
 const char *edges_stride(const struct edges *, const struct operand *);
+
+/* A step; returns the number of the last one that was printed with it. */
+int edges_step(struct edges *, int i);
+
+/* Where a field of a place is, of the version that is worked on. */
+const char *edges_version(const struct edges *, const struct place *, int field);
 
 /* A field of a place's version, of struct `from`: "at.x_s0". */
 const char *edges_field(const struct edges *, const struct place *, int field, const char *from);

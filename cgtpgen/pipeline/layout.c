@@ -43,7 +43,11 @@ static void add_place(struct arena *a, struct layout *l, const struct group *g, 
             *own = (struct layout){.align = CHUNK};
         }
         for (int i = 0; i < q->fields; i++)
-            layout_add(a, own, f[i].name, q->type ? q->type : "real", q->size, CHUNK, f[i].runs * f[i].length,
+            layout_add(a, own, f[i].name,
+                       f[i].type ? f[i].type
+                       : q->type ? q->type
+                                 : "real",
+                       f[i].type ? f[i].size : q->size, CHUNK, f[i].runs * f[i].length,
                        f[i].note ? f[i].note : q->note);
         if (g->instead)
             layout_nest(a, l, q->name, own, 0, NULL);

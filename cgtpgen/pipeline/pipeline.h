@@ -25,6 +25,7 @@ struct worker {
     int lanes; /* of a warp */
     int warps; /* of a team */
     int teams; /* of a block */
+    int blocks; /* that a multiprocessor must hold */
 };
 
 /* How a row's channels are shared by lanes and warps: a struct of constants of that name, from which
@@ -42,7 +43,7 @@ struct loop {
     const char *name; /* its variable */
     int outer;        /* the one around it: as it is begun */
     bool counted;     /* turns are known: for (name = first; name < end; name += by) */
-    int first, end, by;
+    int first, end, by; /* of others `end` is, if any, how many turns are a round */
     const char *less; /* a variable that ends it sooner by as much; NULL */
     bool unroll;
 };
@@ -82,6 +83,8 @@ struct field {
     int wide;  /* elements that a copy moves at a time */
     int lane;  /* elements that a lane works on at a time */
     int apart; /* from a run to the next, where that is not the place's pitch; 0 */
+    const char *type; /* of an element, and its bytes, where they are not the place's; NULL */
+    int size;
 };
 
 /* Places of a group have versions alike, and are fields of one struct. */
@@ -221,6 +224,7 @@ struct step {
     int loop; /* of a loop and its end, of fill and drain; LOOP_LAUNCH: a block */
     int skew;
     int every;  /* in every so many-th turn, for the versions since; in the drain for those that are left */
+    int below;  /* block: in the first so many turns of a round of its loop alone; 0: in all */
     int number; /* wait: groups; local: which; block: of which version of a turn it is, -1: of none */
     enum scope scope;
     const char *note;
@@ -241,6 +245,8 @@ struct walk {
     bool turns;  /* of a launch that may take several (struct cgtp_turn): receivers' sums leave in the first,
                   * where all edges come; rows of edges are those before `kept` */
     bool teams;  /* those of small graphs hand each other sums in the rings of their block */
+    bool warps;  /* or units are items, which warps take in turn (struct cgtp_channel_blocks), channel block by
+                  * channel block: one loop over all of them, or several, one after the other */
 };
 
 struct pipeline {
@@ -301,6 +307,7 @@ struct edges_words {
     enum precision real; /* that is computed in */
     bool first;          /* of a kernel's sets: what is said once is said here */
     int alike;           /* sets that it computes, each with tables of its own: labels from its own on */
+    const char *items;   /* of items: their number, as a C expression */
 };
 struct cuda_words {
     const char *name;  /* of the kernel */
@@ -313,5 +320,8 @@ void pipeline_print_cuda(struct out *, const struct pipeline *, const struct cud
 /* print_edges.c: what a team does with a tile of edges: the body of a function. print_rows.c: where the rows
  * of edges begin, and how they come. */
 void pipeline_print_edges(struct out *, const struct pipeline *, const struct edges_words *);
+
+/* print_items.c: a kernel whose warps take items in turn; the tables of its rows. */
+void pipeline_print_items(struct out *, const struct pipeline *, const struct edges_words *);
 
 #endif

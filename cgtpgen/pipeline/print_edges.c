@@ -28,11 +28,6 @@ static const struct loop *edge_loop(const struct edges *c)
     return &c->p->loop[last];
 }
 
-static const char *group_name(const struct edges *c, const struct place *q)
-{
-    return c->p->group[q->group].name;
-}
-
 /* ---- where places are ---- */
 
 /* The row of item `item` (an expression) that a worker's sums of it go to. */
@@ -49,6 +44,8 @@ static const char *row_in_memory(const struct edges *c, const struct place *q)
 {
     if (q->table)
         return arena_printf(c->a, "%sout", q->name);
+    if (c->item)
+        return item_row(c, q, c->item);
     if (q->operand->index == INDEX_RECEIVER)
         return arena_printf(c->a, "l.%s + (int64_t)node * %s", q->operand->array,
                             edges_stride(c, q->operand));
@@ -63,18 +60,15 @@ static const char *of_team(const struct edges *c, const struct place *q, const c
     return q->summed ? arena_printf(c->a, "%s[%s]", at, warp) : at;
 }
 
-static const char *version_of(const struct edges *c, const struct place *q, int field)
+const char *edges_version(const struct edges *c, const struct place *q, int field)
 {
+    const struct group *g = &c->p->group[q->group];
     if (q->how == HOW_STANDS)
         return row_in_memory(c, q);
-    if (edges_is_brought(q) || q->alias >= 0)
-        return edges_field(c, q, field, "at");
-    if (q->scope == SCOPE_TEAM)
+    if (!g->alias && q->stages > 1)
         return of_team(c, q, "done", c->p->spread[0].blocks > 1 ? "channel_block" : "0");
-    if (!c->p->group[q->group].instead)
-        return arena_printf(c->a, "own.%s", q->name);
-    const char *member = arena_printf(c->a, "own.%s.%s", group_name(c, q), q->name);
-    return q->field[field].name ? edges_field(c, q, field, member) : member;
+    const char *from = g->alias ? g->alias : g->name ? arena_printf(c->a, "own.%s", g->name) : "own";
+    return edges_field(c, q, field, g->instead ? arena_printf(c->a, "%s.%s", from, q->name) : from);
 }
 
 /* ---- calls ---- */
@@ -88,7 +82,7 @@ static const char *argument_text(const struct edges *c, const struct argument *q
     if (q->of == ARGUMENT_NUMBER)
         return q->at.terms ? address_text(c->a, "", &q->at) : arena_printf(c->a, "%d", q->number);
     const char *base = q->of == ARGUMENT_LOCAL ? c->p->local[q->number].name
-                                               : version_of(c, &c->p->place[q->number], q->field);
+                                               : edges_version(c, &c->p->place[q->number], q->field);
     return q->element ? arena_printf(c->a, "%s[%s]", base, address_text(c->a, "", &q->at))
                       : address_text(c->a, base, &q->at);
 }
@@ -154,7 +148,7 @@ static const char *fields_of(const struct edges *c, const struct place *q, const
     struct text list = {.arena = c->a};
     for (int i = 0; i < q->fields; i++)
         if (q->field[i].operand == o && q->field[i].spread == spread)
-            text_printf(&list, ", %s", version_of(c, q, i));
+            text_printf(&list, ", %s", edges_version(c, q, i));
     return text_string(&list);
 }
 
@@ -242,7 +236,7 @@ static void print_weights(struct edges *c, const struct place *q)
                  edges_table(c, k, q->table), q->name, version_of(c, q, first), in->name);
         else if (first < q->fields)
             line(c->o, "cgtp_write_lanes_weights<%s>(%sout, %s, channel_block, lane);",
-                 edges_table(c, k, q->table), q->name, version_of(c, q, first));
+                 edges_table(c, k, q->table), q->name, edges_version(c, q, first));
     }
 }
 
@@ -469,7 +463,7 @@ static int print_every(struct edges *c, int i)
 }
 
 /* A step; returns the number of the last one that was printed with it. */
-static int print_step(struct edges *c, int i)
+int edges_step(struct edges *c, int i)
 {
     const struct step *s = &c->p->step[i];
     if (s->every)
@@ -530,5 +524,5 @@ void pipeline_print_edges(struct out *o, const struct pipeline *p, const struct 
 {
     struct edges c = {.o = o, .a = o->text->arena, .p = p, .words = words};
     for (int i = 0; i < p->steps; i++)
-        i = print_step(&c, i);
+        i = edges_step(&c, i);
 }

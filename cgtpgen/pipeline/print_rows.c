@@ -41,6 +41,8 @@ const char *edges_stride(const struct edges *c, const struct operand *o)
 const char *edges_field(const struct edges *c, const struct place *q, int field, const char *from)
 {
     const char *name = field < q->fields ? q->field[field].name : NULL;
+    if (!name && c->p->group[q->group].instead)
+        return from;
     return arena_printf(c->a, "%s.%s", from, name ? name : q->name);
 }
 

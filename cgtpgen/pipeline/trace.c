@@ -17,6 +17,7 @@ struct runner {
     int scenario, levels, most;
     struct trace *trace; /* NULL: turns are counted */
     int turns;           /* of all loops that are not counted */
+    int inside;          /* the loop whose turn it is */
     int *times, *total;  /* [loops]: entered; turned */
     int *now;            /* [loops]: number of its turn since the launch: the present one, or the next */
     int *base;           /* [loops][loops]: turns of the second before the present one of the first; */
@@ -83,19 +84,26 @@ static int divisor(int a, int b)
     return b ? divisor(b, a % b) : a;
 }
 
-/* Turns after which stages and what is under way are as they were before: the period of all rings, and what
- * is ahead at their begin and end. */
+static int common_multiple(int a, int b)
+{
+    return a / divisor(a, b) * b;
+}
+
+/* Turns after which stages and what is under way are as they were before: the period of all rings, of rounds
+ * that some steps are not done in all of, and what is ahead at their begin and end. */
 static int turns_most(const struct pipeline *p)
 {
     int period = 1, ahead = 0;
-    for (int i = 0; i < p->places; i++) {
-        const int turns = p->place[i].stages / divisor(p->place[i].stages, p->place[i].rate);
-        period = period / divisor(period, turns) * turns;
-    }
+    bool rounds = false;
+    for (int i = 0; i < p->places; i++)
+        period = common_multiple(period, p->place[i].stages / divisor(p->place[i].stages, p->place[i].rate));
     for (int i = 0; i < p->steps; i++) {
         const int skew = p->step[i].skew < 0 ? -p->step[i].skew : p->step[i].skew;
         ahead = ahead > skew ? ahead : skew;
+        rounds |= p->step[i].below;
     }
+    for (int i = 0; i < p->loop_count && rounds; i++)
+        period = common_multiple(period, !p->loop[i].counted && p->loop[i].end ? p->loop[i].end : 1);
     return period + ahead + 2 < TURNS_MOST ? period + ahead + 2 : TURNS_MOST;
 }
 
@@ -250,13 +258,24 @@ static void end_turn(struct runner *r, int loop)
 static void run_loop(struct runner *r, int at)
 {
     const int loop = r->p->step[at].loop, last = trace_end(r->p, at), n = turns_of(r, loop, r->times[loop]++);
+    const int outer = r->inside;
     emit(r, at, 0, false);
     for (int k = 0; k < n; k++) {
         begin_turn(r, loop, r->total[loop]);
+        r->inside = loop;
         run(r, at + 1, last);
         emit(r, last, 0, false);
         end_turn(r, loop);
     }
+    r->inside = outer;
+}
+
+/* Has the loop turned as often in this round as the block is gone through? */
+static bool is_past(const struct runner *r, const struct step *s)
+{
+    const struct loop *l = &r->p->loop[r->inside];
+    return s->below &&
+           (r->now[r->inside] - r->base[l->outer * r->p->loop_count + r->inside]) % l->end >= s->below;
 }
 
 static void run(struct runner *r, int first, int end)
@@ -265,6 +284,10 @@ static void run(struct runner *r, int first, int end)
         const enum step_kind kind = r->p->step[i].kind;
         if (kind == STEP_LOOP) {
             run_loop(r, i);
+            i = trace_end(r->p, i);
+            continue;
+        }
+        if (kind == STEP_BLOCK && is_past(r, &r->p->step[i])) {
             i = trace_end(r->p, i);
             continue;
         }

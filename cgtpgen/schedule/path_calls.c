@@ -35,11 +35,7 @@ void calls_declare(const struct path_calls *q, const char *name, int elements, b
 /* Registers, declared last under that name. */
 struct argument calls_in(const struct path_calls *q, const char *name)
 {
-    const struct pipeline *p = q->pipeline;
-    int i = p->locals - 1;
-    while (strcmp(p->local[i].name, name) != 0)
-        i--;
-    return build_in(i, 0);
+    return build_named(q->pipeline, name);
 }
 
 /* The same of channel j of those that are worked on together. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "schedule/check.h"
+#include "schedule/clear.h"
 #include "schedule/parts.h"
 #include "schedule/path.h"
 #include "schedule/path_device.h"
@@ -72,8 +73,14 @@ void program_reads_graph(const struct schedule *s, bool *receiver_row, bool *by_
 static void emit_function(struct source *w, struct out *o, struct call *c)
 {
     const struct path_plan *e = &w->plan->path[c->path];
-    const struct device_path f = {
-        .w = w, .o = o, .path = e->path, .code = c->code, .matrix = e->matrix, .channels = 1};
+    const struct pipeline *p = w->schedule->pipeline;
+    const struct device_path f = {.w = w,
+                                  .o = o,
+                                  .path = e->path,
+                                  .code = c->code,
+                                  .matrix = e->matrix,
+                                  .channels = p->spreads ? p->spread[0].channels : 1,
+                                  .rows = p->walk.warps ? "rows" : NULL};
     device_path_function(&f);
     c->function = device_path_name(&f);
 }
@@ -112,17 +119,46 @@ void program_device(struct source *w, const struct schedule *s)
     const struct cuda_words words = {kernel_of(w, s), source_items(w), SOURCE_WAITS};
     pipeline_print_structs(&o, s->pipeline, words.name);
     emit_functions(w, &o, s->pipeline);
-    pipeline_print_cuda(&o, s->pipeline, &words);
+    if (s->pipeline->walk.warps)
+        pipeline_print_items(&o, s->pipeline,
+                             &(struct edges_words){.name = words.name, .items = words.items, .real = w->spec->compute});
+    else
+        pipeline_print_cuda(&o, s->pipeline, &words);
     for (int i = 0; i < w->demand->outputs; i++)
         if (s->route[i].kind == ROUTE_PARTS)
             parts_sum(w, &o, demand_operand(w->demand, i));
+}
+
+/* Of rows whose channels lanes share: are all written? */
+static bool covers(const struct pipeline *p, const struct operand *o)
+{
+    int64_t written = 0;
+    bool some = false;
+    for (int i = 0; i < p->places && p->spreads; i++)
+        for (int k = 0; k < p->place[i].fields; k++) {
+            const struct field *f = &p->place[i].field[k];
+            const struct spread *s = &p->spread[f->spread < 0 ? 0 : f->spread];
+            if (f->operand != o)
+                continue;
+            some = true;
+            written += (int64_t)f->runs * f->length / (s->lanes * s->channels) * s->mul;
+        }
+    return !some || written == o->dim;
 }
 
 void program_launch(struct source *w, const struct schedule *s)
 {
     source_set(w, s);
     const struct worker *k = &s->pipeline->worker;
-    const char *grid = arena_printf(w->arena, "cgtp_tile_grid(%s)", source_rows(w->plan, INDEX_ITEM));
+    const char *rows = source_rows(w->plan, INDEX_ITEM);
+    const char *grid = s->pipeline->walk.warps
+                           ? arena_printf(w->arena, "cgtp_batch_grid(%s, %d, %d)", rows, k->teams, k->blocks)
+                           : arena_printf(w->arena, "cgtp_tile_grid(%s)", rows);
+    struct clear c = clear_begin(w->arena);
+    for (int o = 0; o < w->demand->outputs; o++)
+        if (!covers(s->pipeline, demand_operand(w->demand, o)))
+            clear_rows(&c, w, demand_operand(w->demand, o));
+    clear_launch(&c, w);
     source_step(w, arena_printf(w->arena,
                                 "cgtp_launch_early(code::%s, %s, %d, sizeof(code::%s_block), stream, l)",
                                 kernel_of(w, s), grid, k->lanes * k->warps * k->teams, kernel_of(w, s)));

@@ -70,8 +70,8 @@ void layout_repeat(struct layout *l, int n)
 
 void layout_pad(struct arena *a, struct layout *l, int align)
 {
-    const int missing = (int)(round_up(l->bytes, align) - l->bytes);
-    if (missing)
+    const int whole = (int)round_up(l->bytes, align), missing = l->alternatives ? whole : whole - l->bytes;
+    if (whole > l->bytes)
         layout_add(a, l, "padding0", "unsigned char", 1, 1, missing, layout_padding);
 }
 

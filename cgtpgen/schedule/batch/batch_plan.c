@@ -2,8 +2,7 @@
 #include "schedule/batch/batch_plan.h"
 #include "schedule/path.h"
 #include "schedule/path_table.h"
-
-#include <string.h>
+#include "schedule/program.h"
 
 enum {
     OWN_REGISTERS = 40,   /* addresses, counters; with the next fitted to what ptxas reports */
@@ -14,14 +13,6 @@ enum {
     RESERVED = 1024,      /* bytes that the device takes of each block's shared memory */
     UNDER_WAY = 48 << 10, /* bytes to a multiprocessor that keep an H200's memory busy */
     FEW_WARPS = 8 /* of a multiprocessor, for gradients of rows of 16 bits: larger sets, fewer turns */
-};
-
-/* Planner knobs; 0: chosen by the planner. */
-struct choice {
-    int channels;      /* V */
-    int stages, warps; /* of a ring; of a multiprocessor */
-    int paths;         /* most in a set */
-    int phases;        /* most */
 };
 
 const char *batch_refuses(const struct target *target, const struct demand *d)
@@ -92,37 +83,21 @@ static bool stands_before(const struct problem *p, const int *first, int i, int 
     return q->number != r->number ? q->number < r->number : i < j;
 }
 
-/* Merges order[begin .. middle-1] and order[middle .. end-1], each sorted. There is no qsort with a context
- * in C11. */
-static void merge(const struct problem *p, const int *first, int *order, int *spare, int begin, int middle,
-                  int end)
-{
-    for (int i = begin, left = begin, right = middle; i < end; i++)
-        spare[i] = left == middle || (right < end && stands_before(p, first, order[right], order[left]))
-                       ? order[right++]
-                       : order[left++];
-    memcpy(order + begin, spare + begin, (size_t)(end - begin) * sizeof *order);
-}
-
 static void sort_paths(struct arena *a, struct batch *g)
 {
     const struct problem *p = g->demand->plan->problem;
     int *first = NEW_ARRAY(a, int, p->paths), *of_z = NEW_ARRAY(a, int, p->z.n);
-    int *spare = NEW_ARRAY(a, int, p->paths), n = 0;
     g->order = NEW_ARRAY(a, int, p->paths);
     for (int i = 0; i < p->paths; i++) {
         if (g->demand->variant_of[i] < 0)
             continue;
-        int *first_of_z = &of_z[p->path[i].z];
+        int *first_of_z = &of_z[p->path[i].z], at = g->paths++;
         *first_of_z = *first_of_z ? *first_of_z : i + 1;
         first[i] = *first_of_z - 1;
-        g->order[n++] = i;
+        for (; at > 0 && stands_before(p, first, i, g->order[at - 1]); at--)
+            g->order[at] = g->order[at - 1];
+        g->order[at] = i;
     }
-    for (int width = 1; width < n; width *= 2)
-        for (int begin = 0; begin + width < n; begin += 2 * width)
-            merge(p, first, g->order, spare, begin, begin + width,
-                  begin + 2 * width < n ? begin + 2 * width : n);
-    g->paths = n;
 }
 
 /* Bytes of a channel block that a path brings in and sends out, beside x and y; new_z: with its segment of z.
@@ -152,10 +127,14 @@ static void add_path(struct batch *g, struct batch_set *s, int number)
 {
     const struct demand *d = g->demand;
     const struct path *q = &d->plan->problem->path[number];
-    bool new_z = s->paths == 0 || d->plan->problem->path[s->path[s->paths - 1]].z != q->z;
+    bool new_z = !has(s->zs, s->z, q->z);
+    int at = q->weighted ? s->ws++ : 0;
+    for (; at > 0 && d->plan->problem->path[s->w[at - 1]].weight_offset > q->weight_offset; at--)
+        s->w[at] = s->w[at - 1];
+    s->w[at] = q->weighted ? number : s->w[at];
     s->path[s->paths++] = number;
     if (new_z)
-        s->z[s->zs++] = number;
+        s->z[s->zs++] = q->z;
     if (!has(s->xs, s->x, q->x))
         s->x[s->xs++] = q->x;
     s->bytes += path_bytes(g, q, new_z);
@@ -204,33 +183,32 @@ static void divide_phases(struct arena *a, struct batch *g)
 }
 
 /* Divides the paths into sets of at most `limit` bytes per channel block, where that can be. */
-static void divide(struct arena *a, struct batch *g, int limit, int most_paths)
+static void divide(struct arena *a, struct batch *g, int limit)
 {
     const struct problem *p = g->demand->plan->problem;
-    const int *order = g->order, n = g->paths;
+    const int *order = g->order, n = g->paths, most_paths = knob_value(g->schedule, KNOB_PATHS);
     int capacity = 0, phase_capacity = 0;
     int *path = NEW_ARRAY(a, int, n), *x = NEW_ARRAY(a, int, n), *z = NEW_ARRAY(a, int, n);
+    int *w = NEW_ARRAY(a, int, n);
     g->set = NULL;
     g->phase = NULL;
     g->sets = g->phases = 0;
     for (int i = 0, end; i < n; i = end) { /* those into one segment of z */
         const struct path *q = &p->path[order[i]];
-        int bytes = 0, part = 0;
+        int bytes = 0, part = batch_part(g, q->mul_x);
         for (end = i; end < n && p->path[order[end]].z == q->z; end++)
             bytes += path_bytes(g, &p->path[order[end]], end == i);
-        while (g->part[part].mul != q->mul_x)
-            part++;
         struct batch_set *s = g->sets ? &g->set[g->sets - 1] : NULL;
         if (g->begins[i]) {
             g->phase = arena_grow(a, g->phase, g->phases, &phase_capacity, sizeof *g->phase);
-            g->phase[g->phases++] = (struct batch_phase){g->sets, 0};
+            g->phase[g->phases++] = (struct batch_phase){.first = g->sets};
         }
         if (g->begins[i] || s->part != part || s->bytes + bytes > limit ||
             (most_paths && s->paths + end - i > most_paths)) {
             g->set = arena_grow(a, g->set, g->sets, &capacity, sizeof *g->set);
             s = &g->set[g->sets++];
             g->phase[g->phases - 1].sets++;
-            *s = (struct batch_set){.part = part, .path = path + i, .x = x + i, .z = z + i};
+            *s = (struct batch_set){.part = part, .path = path + i, .x = x + i, .z = z + i, .w = w + i};
         }
         for (int k = i; k < end; k++)
             add_path(g, s, order[k]);
@@ -304,33 +282,38 @@ static int registers_held(struct arena *a, const struct batch *g)
 }
 
 /* Sets of at most so many bytes, and what lies where for each. */
-static void lay_out_sets(struct arena *a, struct batch *g, int limit, int most_paths)
+static void lay_out_sets(struct arena *a, struct batch *g, int limit)
 {
-    divide(a, g, limit, most_paths);
+    divide(a, g, limit);
     find_ends(a, g);
-    batch_layout_slices(a, g);
+    batch_places(a, g);
 }
 
 /* A block's memory, with rings of so many stages; does it fit? */
-static bool lay_out_block(struct arena *a, struct batch *g, int stages)
+static bool lay_out_block(struct batch *g, int stages)
 {
-    g->stages = stages;
-    int sets = g->sets; /* the fewest of a phase */
-    for (int i = 0; i < g->phases; i++)
-        sets = sets < g->phase[i].sets ? sets : g->phase[i].sets;
-    g->buffers = 1 + (stages - 1 + sets - 1) / sets;
-    batch_layout_block(a, g);
-    return (g->block->bytes + RESERVED) * g->blocks <= g->device->shared_bytes + RESERVED;
+    batch_stages(g, stages);
+    return (g->pipeline->of_block.bytes + RESERVED) * g->blocks <= g->device->shared_bytes + RESERVED;
+}
+
+/* Bytes of a version; of no place none. */
+static double bytes_of(const struct batch *g, int place)
+{
+    const struct place *q = place < 0 ? NULL : &g->pipeline->place[place];
+    double bytes = 0;
+    for (int i = 0; q && i < q->fields; i++)
+        bytes += (double)q->field[i].runs * q->field[i].length * q->field[i].size;
+    return bytes;
 }
 
 /* Are enough bytes under way to a multiprocessor while all stages but one are? As large a part of what the
  * memory needs as inputs have in what is moved. */
 static bool enough_under_way(const struct batch *g)
 {
-    double in = g->x_by_set ? 0 : g->rows.bytes, out = 0;
+    double in = g->x_by_set ? 0 : bytes_of(g, g->phase[0].rows), out = 0;
     for (int s = 0; s < g->sets; s++) {
-        in += g->set[s].stage.bytes;
-        out += g->set[s].out.bytes;
+        in += bytes_of(g, g->set[s].in);
+        out += bytes_of(g, g->set[s].out);
     }
     return in / g->sets * (g->stages - 1) * g->warps * g->blocks >= UNDER_WAY * in / (in + out);
 }
@@ -342,12 +325,12 @@ struct demanded {
 };
 
 /* The most stages for which the memory that there is suffices, and enough is under way; 0: none. */
-static int choose_stages(struct arena *a, struct batch *g, const struct choice *c, const struct demanded *q)
+static int choose_stages(struct batch *g, const struct demanded *q)
 {
     static const int stages[] = {6, 4, 3, 2};
     for (size_t s = !is_narrow(g->demand); s < sizeof stages / sizeof *stages; s++) {
-        int n = c->stages ? c->stages : stages[s];
-        if (lay_out_block(a, g, n) && (!q->enough || ((c->stages || n > 2) && enough_under_way(g))))
+        const int asked = knob_value(g->schedule, KNOB_STAGES), n = asked ? asked : stages[s];
+        if (lay_out_block(g, n) && (!q->enough || ((asked || n > 2) && enough_under_way(g))))
             return n;
     }
     return 0;
@@ -355,13 +338,13 @@ static int choose_stages(struct arena *a, struct batch *g, const struct choice *
 
 /* The least limit for which there are no more sets than for this one: they are then about as large as each
  * other. */
-static int balanced(struct arena *a, struct batch *g, int limit, int most_paths)
+static int balanced(struct arena *a, struct batch *g, int limit)
 {
-    divide(a, g, limit, most_paths);
+    divide(a, g, limit);
     const int sets = g->sets;
     for (int least = 0; least < limit;) {
         const int middle = (least + limit) / 2;
-        divide(a, g, middle, most_paths);
+        divide(a, g, middle);
         if (g->sets > sets)
             least = middle + 1;
         else
@@ -371,48 +354,50 @@ static int balanced(struct arena *a, struct batch *g, int limit, int most_paths)
 }
 
 /* The largest sets of paths, and so the fewest turns, for which there are stages. */
-static bool choose_sets(struct arena *a, struct batch *g, const struct choice *c, const struct demanded *q)
+static bool choose_sets(struct arena *a, struct batch *g, const struct demanded *q)
 {
     static const int limit[] = {8192, 6144, 4096, 3072, 2048, 1536, 1024, 0};
     struct arena *scratch = arena_scratch(a);
     g->x_by_set = q->x_by_set;
     for (size_t i = 0; i < sizeof limit / sizeof *limit && limit[i] >= q->least * g->channels; i++) {
-        lay_out_sets(scratch, g, limit[i], c->paths);
-        const int stages = choose_stages(scratch, g, c, q);
-        const int even = stages ? balanced(scratch, g, limit[i], c->paths) : 0;
+        lay_out_sets(scratch, g, limit[i]);
+        const int stages = choose_stages(g, q);
+        const int even = stages ? balanced(scratch, g, limit[i]) : 0;
         arena_empty(scratch);
         if (!stages)
             continue;
-        lay_out_sets(a, g, even, c->paths);
-        if (choose_stages(a, g, c, q))
+        lay_out_sets(a, g, even);
+        if (choose_stages(g, q))
             return true;
-        lay_out_sets(a, g, limit[i], c->paths);
-        return lay_out_block(a, g, stages);
+        lay_out_sets(a, g, limit[i]);
+        return lay_out_block(g, stages);
     }
     return false;
 }
 
 /* Many warps share a multiprocessor, if more issue more, and sets and rings then are large enough; x comes by
  * channel block, if it can, or else by path set. */
-static bool choose(struct arena *a, struct batch *g, const struct choice *c)
+static bool choose(struct arena *a, struct batch *g)
 {
     static const struct demanded step[] = {
         {false, true, 2048}, {true, true, 2048}, {true, true, 1024}, {true, true, 0}, {true, false, 0}};
     const struct device *device = g->device;
+    const bool few = is_narrow(g->demand) && demand_inputs_of(g->demand, SLOT_G);
+    const int knob = knob_value(g->schedule, KNOB_WARPS), asked = knob ? knob : few ? FEW_WARPS : 0;
     g->warps = BLOCK_WARPS;
     for (size_t i = g->most_phases > 1; i < sizeof step / sizeof *step; i++) /* phases: x by set */
         for (int o = 0; o < device->occupancies; o++) {
             int warps = device->occupancy[o].warps;
             bool last = o == device->occupancies - 1;
             bool idle = !last && device->occupancy[o + 1].issue >= device->occupancy[o].issue;
-            if (c->warps ? warps != c->warps : idle || (!last && device_registers(device, warps) < g->held))
+            if (asked ? warps != asked : idle || (!last && device_registers(device, warps) < g->held))
                 continue;
             g->blocks = warps / g->warps;
-            if (choose_sets(a, g, c, &step[i]))
+            if (choose_sets(a, g, &step[i]))
                 return true;
         }
     for (g->blocks = 1; g->warps > 0; g->warps--)
-        if (choose_sets(a, g, c, &step[sizeof step / sizeof *step - 1]))
+        if (choose_sets(a, g, &step[sizeof step / sizeof *step - 1]))
             return true;
     return false;
 }
@@ -428,10 +413,10 @@ static bool divides(const struct demand *d, int channels)
 
 /* Two channels per lane where slices of one are shorter than memory likes; or as many as are asked for, where
  * these divide channels and a lane's weights of a path are no more than 16 bytes. */
-static int choose_channels(const struct demand *d, const struct choice *c)
+static int choose_channels(const struct demand *d, int asked)
 {
     enum { LANES_BYTES = 16 };
-    int channels = c->channels ? c->channels : kernel_size(d->kernel) < 8 ? 2 : 1;
+    int channels = asked ? asked : kernel_size(d->kernel) < 8 ? 2 : 1;
     while (!divides(d, channels) || channels * kernel_size(d->kernel) > LANES_BYTES)
         channels /= 2;
     return channels;
@@ -460,10 +445,10 @@ static double cost_of(struct batch *g)
 
 /* The batch with so many channels per lane, in phases of so many bytes of instructions or, with 0, in one;
  * NULL: a stage is larger than shared memory. */
-static struct batch *with_channels(struct arena *a, const struct schedule *s, const struct choice *c,
-                                   int channels, int most_phases)
+static struct batch *with_channels(struct arena *a, const struct schedule *s, int channels, int most_phases)
 {
     struct batch *g = NEW(a, struct batch);
+    g->schedule = s;
     g->demand = s->demand;
     g->device = s->target->device;
     g->channels = channels;
@@ -472,7 +457,7 @@ static struct batch *with_channels(struct arena *a, const struct schedule *s, co
     sort_paths(a, g);
     divide_phases(a, g);
     g->held = registers_held(a, g);
-    return choose(a, g, c) ? g : NULL;
+    return choose(a, g) ? g : NULL;
 }
 
 /* Bytes of instructions of the loop over items, or of all loops together. */
@@ -485,58 +470,43 @@ static int64_t loop_bytes(const struct batch *g)
 }
 
 /* Four channels per lane where slices of two are shorter than memory likes, as they are in 16 bits; if the
- * slices of x stay for all path sets then. */
-static struct batch *with_four_channels(struct arena *a, const struct schedule *s, const struct choice *c)
-{
-    struct batch *g = is_narrow(s->demand) && divides(s->demand, 4) ? with_channels(a, s, c, 4, 1) : NULL;
-    return g && !g->x_by_set ? g : NULL;
-}
-
-/* A loop that is longer than the instructions that are kept becomes several or, where segments of x do not
- * allow that, has one channel per lane instead of two: half the code. */
-static struct batch *cheapest(struct arena *a, const struct schedule *s, const struct choice *c)
+ * slices of x stay for all path sets then. A loop that is longer than the instructions that are kept becomes
+ * several or, where segments of x do not allow that, has one channel per lane instead of two: half the code.
+ */
+static struct batch *cheapest(struct arena *a, const struct schedule *s)
 {
     /* measured on an H200: ptxas makes a fifth more of it, and several loops are best with a third of the
      * room */
     const int64_t room = s->target->device->code_bytes, fits = room * 3 / 4, each = room * 2 / 7;
-    const int channels = choose_channels(s->demand, c);
-    struct batch *g = c->channels || c->phases ? NULL : with_four_channels(a, s, c);
-    if (g && loop_bytes(g) <= fits)
+    const int asked = knob_value(s, KNOB_CHANNELS), phases = knob_value(s, KNOB_PHASES);
+    const int channels = choose_channels(s->demand, asked);
+    const bool four = !asked && !phases && is_narrow(s->demand) && divides(s->demand, 4);
+    struct batch *g = four ? with_channels(a, s, 4, 1) : NULL;
+    if (g && !g->x_by_set && loop_bytes(g) <= fits)
         return g;
-    g = with_channels(a, s, c, channels, c->phases ? c->phases : 1);
-    if (!g || c->phases || loop_bytes(g) <= fits)
+    g = with_channels(a, s, channels, phases ? phases : 1);
+    if (!g || phases || loop_bytes(g) <= fits)
         return g;
-    struct batch *other = with_channels(a, s, c, channels, (int)(loop_bytes(g) / each) + 1);
+    struct batch *other = with_channels(a, s, channels, (int)(loop_bytes(g) / each) + 1);
     if (other && other->phases > 1)
         return other;
-    other = channels > 1 && !c->channels ? with_channels(a, s, c, 1, 1) : NULL;
+    other = channels > 1 && !asked ? with_channels(a, s, 1, 1) : NULL;
     return other && loop_bytes(other) <= fits ? other : g;
 }
 
 const char *batch_plan(struct arena *a, struct schedule *s)
 {
-    static const enum route_kind own_row[] = {ROUTE_ITEM};
-    const struct demand *d = s->demand;
-    const struct problem *p = d->plan->problem;
-    struct choice c = {knob_value(s, KNOB_CHANNELS), knob_value(s, KNOB_STAGES), knob_value(s, KNOB_WARPS),
-                       knob_value(s, KNOB_PATHS), knob_value(s, KNOB_PHASES)};
-    if (!c.warps && is_narrow(d) && demand_inputs_of(d, SLOT_G))
-        c.warps = FEW_WARPS;
-    struct batch *g = cheapest(a, s, &c);
+    struct batch *g = cheapest(a, s);
     if (!g)
         return "a stage larger than shared memory";
-    for (int i = 0; i < p->paths; i++)
-        if (d->variant_of[i] >= 0) {
-            operations_add(&s->operations, demand_code(d, i).product->channel, p->path[i].mul_x);
-            operations_add(&s->operations, demand_code(d, i).product->item, 1);
-        }
-    s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
-    for (int o = 0; o < d->outputs; o++)
-        route_choose(p->spec, INDEX_ITEM, 1, own_row, &s->route[o]);
+    batch_steps(g);
+    batch_registers(a, g, device_registers(g->device, g->warps * g->blocks));
     s->own = g;
+    s->operations = demand_operations(s->demand);
+    const char *why = program_routes(a, s);
+    if (!why)
+        why = program_finish(s, g->pipeline, device_registers(g->device, g->warps * g->blocks));
     s->cost = cost_of(g);
-    int registers = device_registers(g->device, g->warps * g->blocks);
-    batch_registers(a, g, registers);
-    s->spills = g->registers_least > registers;
-    return NULL;
+    s->spills = g->registers_least > s->registers;
+    return why;
 }

@@ -18,7 +18,7 @@
 #ifndef CGTPGEN_BATCH_PLAN_H
 #define CGTPGEN_BATCH_PLAN_H
 
-#include "util/layout.h"
+#include "pipeline/build.h"
 #include "schedule/schedule.h"
 
 /* Lanes of a warp. */
@@ -32,24 +32,28 @@ struct batch_part {
 
 /* Paths whose weights and rows of z are in a stage together; all into a segment of z are in one. */
 struct batch_set {
-    int part;            /* of its paths */
-    int paths, *path;    /* numbers, in the order of computation */
-    int xs, *x;          /* segments of x they read */
-    int ends, *end;      /* of these, those that no later set reads: their gradients are complete */
-    int zs, *z;          /* of the paths, the first into each segment of z */
-    int work;            /* instructions per channel block */
-    int bytes;           /* per channel block, of a stage and of results that leave it */
-    struct layout stage; /* what comes in for it */
-    struct layout out;   /* results on their way to memory */
+    int part;         /* of its paths */
+    int paths, *path; /* numbers, in the order of computation */
+    int xs, *x;       /* segments of x they read */
+    int ends, *end;   /* of these, those that no later set reads: their gradients are complete */
+    int zs, *z;       /* segments of z */
+    int ws, *w;       /* paths with weights, by the place of those */
+    int work;         /* instructions per channel block */
+    int bytes;        /* per channel block, of a stage and of results that leave it */
+    int in, out;      /* places: what comes in for it, results on their way to memory; -1: none */
 };
 
 /* Path sets that one loop over items computes. */
 struct batch_phase {
     int first, sets; /* the first, and how many */
+    int blocks;      /* channel blocks of an item: most of any part */
+    bool sums; /* are there sums over an item's? Then there is a loop over items around that over them */
+    int item, block; /* loops: over items, over channel blocks */
+    int rows, wide;  /* places: of what all sets read, of rows of y in 16 bits, widened; -1: none */
 };
 
 struct batch {
-    const char *name; /* kernel and schedule; what its device code is called */
+    const struct schedule *schedule;
     const struct demand *demand;
     const struct device *device;
     int parts;
@@ -64,35 +68,37 @@ struct batch {
     int channel_blocks;        /* of an item: most of any part */
     int stages, warps, blocks; /* of a ring; of a block; a multiprocessor must hold */
     bool x_by_set;             /* x comes with each path set that reads it */
-    int buffers;               /* of rows: of the channel blocks in use, and ahead */
     int held;                  /* registers that would be enough for rows that stay in them and for forms */
     int alive;                 /* words of values that are alive at once */
     int registers_least;       /* that a thread needs, if nothing is to spill */
     int registers;             /* that ptxas is predicted to take */
     double bytes, work;        /* per item: moved; instructions of a warp */
-    struct layout rows;        /* slices of x and y, of a channel block */
-    struct layout wide;        /* rows of y in 16 bits, widened */
-    struct layout stage, out;  /* those of the sets: unions */
-
-    struct layout warp, *block; /* shared memory of a warp; of a block */
+    struct pipeline *pipeline;
 };
 
-/* The name of an input's or output's part in layouts: of a path (slot w), or of a segment (slots x, z); for
- * slot y its own. */
-const char *batch_field(struct arena *, const char *name, enum slot slot, int number);
+/* The number of the part with so many channels. */
+static inline int batch_part(const struct batch *g, int64_t mul)
+{
+    int i = 0;
+    while (g->part[i].mul != mul)
+        i++;
+    return i;
+}
 
-/* Lays out rows, stages and results; and, once stages and buffers are chosen, shared memory. */
-void batch_layout_slices(struct arena *, struct batch *);
-void batch_layout_block(struct arena *, struct batch *);
+/* What a set has of an operand, its parts by number: paths (slot w), or segments (slots x, z); returns how
+ * many. Their names in layouts; of slot y it is the operand's own. */
+int batch_numbers(const struct batch_set *, const struct operand *, const int **number);
+const char *batch_field(struct arena *, const struct operand *, int number);
+
+/* Makes the pipeline, with its places; lays them out, with rings of so many stages. */
+void batch_places(struct arena *, struct batch *);
+void batch_stages(struct batch *, int stages);
+
+/* Adds the steps. */
+void batch_steps(struct batch *);
 
 /* Counts the values that are alive at once, and the registers that follow; `most`: that there are. */
 void batch_registers(struct arena *, struct batch *, int most);
-
-/* Names the device code of a schedule, and its structs. */
-void batch_layout_name(struct arena *, const struct schedule *);
-
-/* The set's paths with weights, by the place of those; returns their number. */
-int batch_by_weights(struct arena *, const struct problem *, const struct batch_set *, int **path);
 
 /* Why it computes nothing of a demand, or not a path of it; NULL: it may. */
 const char *batch_refuses(const struct target *, const struct demand *);
