@@ -106,7 +106,7 @@ template <typename Rows, int buffers, int blocks> struct cgtp_channel_blocks {
 /* ---- on the host ---- */
 
 /* Blocks of a launch: what the device holds, or a warp per item. */
-static inline int64_t cgtp_batch_grid(int64_t items, int warps, int per_multiprocessor)
+static inline int64_t cgtp_items_grid(int64_t items, int warps, int per_multiprocessor)
 {
     const int64_t fit = cgtp_multiprocessors() * (int64_t)per_multiprocessor, most = (items + warps - 1) / warps;
     return most < fit ? most : fit;

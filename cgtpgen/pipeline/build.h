@@ -54,7 +54,8 @@ void build_code(struct pipeline *, int path, const struct code *, int arguments,
 
 struct argument build_at(int place, int index, struct address); /* in a place */
 struct argument build_in(int local, int64_t offset);            /* in a local */
-struct argument build_named(const struct pipeline *, const char *); /* the local declared last under that name */
+struct argument build_named(const struct pipeline *,
+                            const char *); /* the local declared last under that name */
 struct argument build_number(int);
 void build_term(struct address *, const char *variable, int64_t by);
 

@@ -22,9 +22,9 @@ enum scope { SCOPE_LANE, SCOPE_WARP, SCOPE_TEAM, SCOPE_BLOCK, SCOPES };
 
 /* Teams take units of the walk, each its own: a team's threads turn loops alike, those of a block do not. */
 struct worker {
-    int lanes; /* of a warp */
-    int warps; /* of a team */
-    int teams; /* of a block */
+    int lanes;  /* of a warp */
+    int warps;  /* of a team */
+    int teams;  /* of a block */
     int blocks; /* that a multiprocessor must hold */
 };
 
@@ -40,11 +40,11 @@ struct spread {
 /* Loops are a tree. The first stands for the launch, which turns once. */
 enum { LOOP_LAUNCH };
 struct loop {
-    const char *name; /* its variable */
-    int outer;        /* the one around it: as it is begun */
-    bool counted;     /* turns are known: for (name = first; name < end; name += by) */
+    const char *name;   /* its variable */
+    int outer;          /* the one around it: as it is begun */
+    bool counted;       /* turns are known: for (name = first; name < end; name += by) */
     int first, end, by; /* of others `end` is, if any, how many turns are a round */
-    const char *less; /* a variable that ends it sooner by as much; NULL */
+    const char *less;   /* a variable that ends it sooner by as much; NULL */
     bool unroll;
 };
 
@@ -245,8 +245,8 @@ struct walk {
     bool turns;  /* of a launch that may take several (struct cgtp_turn): receivers' sums leave in the first,
                   * where all edges come; rows of edges are those before `kept` */
     bool teams;  /* those of small graphs hand each other sums in the rings of their block */
-    bool warps;  /* or units are items, which warps take in turn (struct cgtp_channel_blocks), channel block by
-                  * channel block: one loop over all of them, or several, one after the other */
+    bool warps; /* or units are items, which warps take in turn (struct cgtp_channel_blocks), channel block by
+                 * channel block: one loop over all of them, or several, one after the other */
 };
 
 struct pipeline {

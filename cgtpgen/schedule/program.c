@@ -120,8 +120,9 @@ void program_device(struct source *w, const struct schedule *s)
     pipeline_print_structs(&o, s->pipeline, words.name);
     emit_functions(w, &o, s->pipeline);
     if (s->pipeline->walk.warps)
-        pipeline_print_items(&o, s->pipeline,
-                             &(struct edges_words){.name = words.name, .items = words.items, .real = w->spec->compute});
+        pipeline_print_items(
+            &o, s->pipeline,
+            &(struct edges_words){.name = words.name, .items = words.items, .real = w->spec->compute});
     else
         pipeline_print_cuda(&o, s->pipeline, &words);
     for (int i = 0; i < w->demand->outputs; i++)
@@ -152,7 +153,7 @@ void program_launch(struct source *w, const struct schedule *s)
     const struct worker *k = &s->pipeline->worker;
     const char *rows = source_rows(w->plan, INDEX_ITEM);
     const char *grid = s->pipeline->walk.warps
-                           ? arena_printf(w->arena, "cgtp_batch_grid(%s, %d, %d)", rows, k->teams, k->blocks)
+                           ? arena_printf(w->arena, "cgtp_items_grid(%s, %d, %d)", rows, k->teams, k->blocks)
                            : arena_printf(w->arena, "cgtp_tile_grid(%s)", rows);
     struct clear c = clear_begin(w->arena);
     for (int o = 0; o < w->demand->outputs; o++)

@@ -98,6 +98,9 @@ static void sort_paths(struct arena *a, struct batch *g)
             g->order[at] = g->order[at - 1];
         g->order[at] = i;
     }
+    g->last = NEW_ARRAY(a, int, p->x.n);
+    for (int i = 0; i < g->paths; i++)
+        g->last[p->path[g->order[i]].x] = i;
 }
 
 /* Bytes of a channel block that a path brings in and sends out, beside x and y; new_z: with its segment of z.
@@ -123,20 +126,22 @@ static int path_work(const struct batch *g, const struct path *q)
            2 * (demand_inputs_of(d, SLOT_W) + demand_outputs_of(d, SLOT_W));
 }
 
-static void add_path(struct batch *g, struct batch_set *s, int number)
+/* Path number `i` in the order. */
+static void add_path(struct batch *g, struct batch_set *s, int i)
 {
-    const struct demand *d = g->demand;
-    const struct path *q = &d->plan->problem->path[number];
-    bool new_z = !has(s->zs, s->z, q->z);
+    const struct path *path = g->demand->plan->problem->path, *q = &path[g->order[i]];
+    const bool new_z = !has(s->zs, s->z, q->z);
     int at = q->weighted ? s->ws++ : 0;
-    for (; at > 0 && d->plan->problem->path[s->w[at - 1]].weight_offset > q->weight_offset; at--)
+    for (; at > 0 && path[s->w[at - 1]].weight_offset > q->weight_offset; at--)
         s->w[at] = s->w[at - 1];
-    s->w[at] = q->weighted ? number : s->w[at];
-    s->path[s->paths++] = number;
+    s->w[at] = q->weighted ? q->number : s->w[at];
+    s->path[s->paths++] = q->number;
     if (new_z)
         s->z[s->zs++] = q->z;
     if (!has(s->xs, s->x, q->x))
         s->x[s->xs++] = q->x;
+    if (g->last[q->x] == i)
+        s->end[s->ends++] = q->x;
     s->bytes += path_bytes(g, q, new_z);
     s->work += path_work(g, q);
 }
@@ -146,17 +151,15 @@ static void add_path(struct batch *g, struct batch_set *s, int number)
 static bool *find_alone(struct arena *a, const struct batch *g)
 {
     const struct problem *p = g->demand->plan->problem;
-    int *last_x = NEW_ARRAY(a, int, p->x.n), *last_z = NEW_ARRAY(a, int, p->z.n), last = -1;
+    int *last_z = NEW_ARRAY(a, int, p->z.n), last = -1;
     bool *alone = NEW_ARRAY(a, bool, g->paths + 1);
-    for (int i = 0; i < g->paths; i++) {
-        last_x[p->path[g->order[i]].x] = i;
+    for (int i = 0; i < g->paths; i++)
         last_z[p->path[g->order[i]].z] = i;
-    }
     alone[g->paths] = true;
     for (int i = 0; i < g->paths; i++) {
         const struct path *q = &p->path[g->order[i]];
         alone[i] = last < i; /* the last that shares a segment with one before */
-        last = last > last_x[q->x] ? last : last_x[q->x];
+        last = last > g->last[q->x] ? last : g->last[q->x];
         last = last > last_z[q->z] ? last : last_z[q->z];
     }
     return alone;
@@ -188,8 +191,9 @@ static void divide(struct arena *a, struct batch *g, int limit)
     const struct problem *p = g->demand->plan->problem;
     const int *order = g->order, n = g->paths, most_paths = knob_value(g->schedule, KNOB_PATHS);
     int capacity = 0, phase_capacity = 0;
-    int *path = NEW_ARRAY(a, int, n), *x = NEW_ARRAY(a, int, n), *z = NEW_ARRAY(a, int, n);
-    int *w = NEW_ARRAY(a, int, n);
+    int *list[5]; /* of all sets, one behind the other */
+    for (int i = 0; i < 5; i++)
+        list[i] = NEW_ARRAY(a, int, n);
     g->set = NULL;
     g->phase = NULL;
     g->sets = g->phases = 0;
@@ -208,26 +212,15 @@ static void divide(struct arena *a, struct batch *g, int limit)
             g->set = arena_grow(a, g->set, g->sets, &capacity, sizeof *g->set);
             s = &g->set[g->sets++];
             g->phase[g->phases - 1].sets++;
-            *s = (struct batch_set){.part = part, .path = path + i, .x = x + i, .z = z + i, .w = w + i};
+            *s = (struct batch_set){.part = part,
+                                    .path = list[0] + i,
+                                    .x = list[1] + i,
+                                    .z = list[2] + i,
+                                    .w = list[3] + i,
+                                    .end = list[4] + i};
         }
         for (int k = i; k < end; k++)
-            add_path(g, s, order[k]);
-    }
-}
-
-/* Segments of x that no later set reads. */
-static void find_ends(struct arena *a, struct batch *g)
-{
-    int *last = NEW_ARRAY(a, int, g->demand->plan->problem->x.n); /* the last set that reads it */
-    for (int s = 0; s < g->sets; s++)
-        for (int i = 0; i < g->set[s].xs; i++)
-            last[g->set[s].x[i]] = s;
-    for (int s = 0; s < g->sets; s++) {
-        struct batch_set *q = &g->set[s];
-        q->end = NEW_ARRAY(a, int, q->xs);
-        for (int i = 0; i < q->xs; i++)
-            if (last[q->x[i]] == s)
-                q->end[q->ends++] = q->x[i];
+            add_path(g, s, k);
     }
 }
 
@@ -243,38 +236,24 @@ static bool is_narrow(const struct demand *d)
 
 /* ---- registers, shared memory ---- */
 
-/* Of each path, in order: components of the segments of x that paths read both up to that one and from it on.
- */
-static int *carried(struct arena *a, const struct batch *g)
-{
-    const struct problem *p = g->demand->plan->problem;
-    int *components = NEW_ARRAY(a, int, g->paths), *last = NEW_ARRAY(a, int, p->x.n), now = 0;
-    bool *begun = NEW_ARRAY(a, bool, p->x.n);
-    for (int i = 0; i < g->paths; i++)
-        last[p->path[g->order[i]].x] = i;
-    for (int i = 0; i < g->paths; i++) {
-        const struct path *q = &p->path[g->order[i]];
-        now += begun[q->x] ? 0 : 2 * q->l1 + 1;
-        begun[q->x] = true;
-        components[i] = now;
-        now -= last[q->x] == i ? 2 * q->l1 + 1 : 0;
-    }
-    return components;
-}
-
+/* Of the path that needs most: with what is left of segments of x that paths read both up to it and from it
+ * on. */
 static int registers_held(struct arena *a, const struct batch *g)
 {
     const struct demand *d = g->demand;
     const struct problem *p = d->plan->problem;
-    const int *components = carried(a, g);
-    int most = 0;
+    bool *begun = NEW_ARRAY(a, bool, p->x.n);
+    int most = 0, components = 0;
     for (int i = 0; i < g->paths; i++) {
         const struct path *q = &p->path[g->order[i]];
-        int x = (2 * q->l1 + 1) * demand_inputs_of(d, SLOT_X) + components[i] * demand_outputs_of(d, SLOT_X);
+        components += begun[q->x] ? 0 : 2 * q->l1 + 1;
+        begun[q->x] = true;
+        int x = (2 * q->l1 + 1) * demand_inputs_of(d, SLOT_X) + components * demand_outputs_of(d, SLOT_X);
         int z = (2 * q->l3 + 1) * (demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G));
         int y = (2 * q->l2 + 1) * (demand_inputs_of(d, SLOT_Y) + demand_outputs_of(d, SLOT_Y));
         int all = g->channels * (x + z) + y;
         most = most > all ? most : all;
+        components -= g->last[q->x] == i ? 2 * q->l1 + 1 : 0;
     }
     int sums = (int)p->dim[SLOT_Y] * demand_outputs_of(d, SLOT_Y);
     int ys = demand_inputs_of(d, SLOT_Y), forms = FORMS + (ys > 1 ? FORMS / 2 * (ys - 1) : 0);
@@ -285,7 +264,6 @@ static int registers_held(struct arena *a, const struct batch *g)
 static void lay_out_sets(struct arena *a, struct batch *g, int limit)
 {
     divide(a, g, limit);
-    find_ends(a, g);
     batch_places(a, g);
 }
 

@@ -59,7 +59,8 @@ struct batch {
     int parts;
     struct batch_part *part;
     int paths, *order; /* that it computes: numbers, in the order in which the sets take them */
-    bool *begins;      /* [paths]: in that order, the first of a phase */
+    int *last;         /* [segments of x]: the last path that reads it, and */
+    bool *begins;      /* [paths]: is it the first of a phase? By their places in that order */
     int sets;
     struct batch_set *set;
     int phases, most_phases; /* of the latter no more */

@@ -83,8 +83,8 @@ static void name_codes(struct conv *c)
 
 static void emit_set(struct conv *c)
 {
-    const struct edges_words words = {own(c->w)->name,     c->label,       index_type(c->w),
-                                      c->w->spec->compute, c->number == 0, c->alike,       NULL};
+    const struct edges_words words = {
+        own(c->w)->name, c->label, index_type(c->w), c->w->spec->compute, c->number == 0, c->alike, NULL};
     name_codes(c);
     emit_set_head(c);
     pipeline_print_edges(c->o, c->s->pipeline, &words);

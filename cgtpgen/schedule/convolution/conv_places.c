@@ -515,8 +515,8 @@ static void begin(struct conv_program *c)
 {
     const struct path_set *s = c->s;
     const int warps = c->g->reduces ? s->channel_blocks : 1;
-    struct pipeline *p = c->p =
-        build_pipeline(c->a, (struct worker){LANES, warps, c->g->warps / warps, c->g->blocks}, conv_abreast(s));
+    struct pipeline *p = c->p = build_pipeline(
+        c->a, (struct worker){LANES, warps, c->g->warps / warps, c->g->blocks}, conv_abreast(s));
     c->tile = build_loop(p, (struct loop){.name = "tile"});
     c->node = build_loop(p, (struct loop){.name = "node"});
     c->edge = build_loop(p, (struct loop){.name = "done"});
