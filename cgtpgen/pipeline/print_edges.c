@@ -233,7 +233,7 @@ static void print_weights(struct edges *c, const struct place *q)
             first++;
         if (first < q->fields && in->shifted)
             line(c->o, "cgtp_write_shifted_weights<%s>(%sout, %s, at.%sshift, channel_block, lane);",
-                 edges_table(c, k, q->table), q->name, version_of(c, q, first), in->name);
+                 edges_table(c, k, q->table), q->name, edges_version(c, q, first), in->name);
         else if (first < q->fields)
             line(c->o, "cgtp_write_lanes_weights<%s>(%sout, %s, channel_block, lane);",
                  edges_table(c, k, q->table), q->name, edges_version(c, q, first));

@@ -164,8 +164,12 @@ void batch_places(struct arena *a, struct batch *g)
     p->spread = NEW_ARRAY(a, struct spread, g->parts + 1);
     for (int i = 0; i < g->parts; i++) {
         const struct batch_part *part = &g->part[i];
-        p->spread[i] = (struct spread){g->parts > 1 ? arena_printf(a, "_of_%d", part->mul) : "", part->mul,
-                                       g->channels, BATCH_LANES, part->blocks};
+        p->spread[i] = (struct spread){g->parts > 1 ? arena_printf(a, "_of_%d", part->mul) : "",
+                                       part->mul,
+                                       g->channels,
+                                       BATCH_LANES,
+                                       part->blocks,
+                                       1};
     }
     for (int i = 0; i < g->phases; i++) {
         struct batch_phase *phase = &g->phase[i];
