@@ -3,9 +3,8 @@
  * after cgtp_cuda.h.
  *
  * A copy of fewer bytes goes through L1, of which shared memory leaves little: each line that an edge's copies touch waits
- * for room there. So chunks come as they are in memory, with what else is in them, and a row begins as many elements
- * after the beginning of a chunk in shared memory as it does in memory: its shift, which stands in the stage. An item's
- * slice of a segment has room for any shift, and for the elements of the chunk before the segment's first.
+ * for room there. So chunks come as they are in memory, with what else is in them: what of a row an item needs begins in its
+ * slice where it does in a chunk of memory. The stage says how far that is for the row itself, its shift.
  */
 #ifndef CGTP_SHIFTED_H
 #define CGTP_SHIFTED_H
@@ -17,20 +16,14 @@ namespace
 
 /* ---- where elements are ---- */
 
-/* Elements of the chunk before the one that is `offset` elements after the beginning of a row whose shift is 0. */
-template <typename T> CGTP_BOTH constexpr int cgtp_skip(int64_t offset)
+/* Where in its chunk the element is that is `offset` after the beginning of a row. */
+template <typename T> CGTP_DEVICE int cgtp_in_chunk(int shift, int offset)
 {
-    return (int)(offset % cgtp_wide<T>());
+    return (int)((unsigned)(shift + offset) % (unsigned)cgtp_wide<T>());
 }
 
-/* Room of n elements that begin at any of a chunk, after a shift. */
+/* Room of n elements, wherever they begin. */
 template <typename T> CGTP_BOTH constexpr int cgtp_shifted_room(int n)
-{
-    return (n + 3 * (cgtp_wide<T>() - 1)) / cgtp_wide<T>() * cgtp_wide<T>();
-}
-
-/* The same of a row that begins at a chunk but for the shift. */
-template <typename T> CGTP_BOTH constexpr int cgtp_shifted_row_room(int n)
 {
     return (n + 2 * (cgtp_wide<T>() - 1)) / cgtp_wide<T>() * cgtp_wide<T>();
 }
@@ -56,51 +49,47 @@ template <typename S> CGTP_DEVICE int cgtp_used_member(int lane)
 /* Row `number` of `rows`, for one of so many threads that share it. */
 template <typename T, int threads = CGTP_LANES> struct cgtp_shifted_row {
     static constexpr int wide = cgtp_wide<T>();
-    const T *chunk;    /* the thread's first: chunk `own` from that on in which the row begins; */
+    const T *row;
     int own, shift;
-    int at;            /* which begins so many elements after the row; negative: before */
-    bool first, last;  /* of the array: nothing is read before it, after it */
+    bool first, last; /* of the array: nothing is read before it, after it */
 
     template <typename Number>
     CGTP_MEMBER cgtp_shifted_row(const T *rows, Number number, int64_t stride, int64_t all, int lane)
-        : own(threads == CGTP_LANES ? lane : lane % threads), first(number == 0), last(number + 1 == all)
+        : row(cgtp_nth_row(rows, number, stride)), own(threads == CGTP_LANES ? lane : lane % threads),
+          shift((int)((uintptr_t)row / sizeof(T) % wide)), first(number == 0), last(number + 1 == all)
     {
-        const T *const row = cgtp_nth_row(rows, number, stride);
-        shift = (int)((uintptr_t)row / sizeof(T) % wide);
-        at = own * wide - shift;
-        chunk = cgtp_opaque_global(row + at);
     }
 
     /* Starts the copies of n elements, of which `have` are there, from element offset + moved of the row's dim on; moved: a
-     * multiple of a chunk, at most `most`. slice, from: the item's slice, the row, both moved on by the thread's chunk, the
-     * row by `moved` as well. */
-    template <int dim, int offset, int n, int most>
-    CGTP_MEMBER void copy(T *slice, const T *from, int moved, int have, cgtp_policy policy) const
+     * multiple of a chunk, at most `most`. slice: the item's, moved on by the thread's chunk. */
+    template <int dim, int64_t offset, int n, int most>
+    CGTP_MEMBER void copy(T *slice, int moved, int have, cgtp_policy policy) const
     {
-        constexpr int skip = cgtp_skip<T>(offset), begin = offset - skip, length = skip + n;
-        constexpr int chunks = (length + 2 * (wide - 1)) / wide;
+        constexpr int begin = (int)offset, chunks = (n + 2 * (wide - 1)) / wide;
+        const int before = cgtp_in_chunk<T>(shift, begin % wide), at = own * wide - before;
+        const T *const from = cgtp_opaque_global(row + moved + at);
         CGTP_UNROLL
         for (int k = 0; k < chunks; k += threads) {
             constexpr bool all = begin + most + chunks * wide <= dim; /* in the row */
-            const bool needed = ((k + threads) * wide <= length && have >= n) || at + k * wide < skip + have;
-            const int in_row = at + begin + moved + k * wide;
-            if (needed && (begin + k > 0 || in_row >= 0 || !first) && (all || in_row + wide <= dim || !last))
+            const bool needed = ((k + threads) * wide <= n && have >= n) || at + k * wide < have;
+            const int in_row = begin + moved + at + k * wide;
+            if (needed && (begin >= wide - 1 || k > 0 || in_row >= 0 || !first) &&
+                (all || in_row + wide <= dim || !last))
                 cgtp_copy<16>(slice + k * wide, from + begin + k * wide, policy);
         }
-        T *const to = slice + (shift - begin - moved - own * wide); /* of the row's first element */
-        const T *const row = from + (shift - moved - own * wide);
-        if constexpr (begin == 0)
-            if (first && shift)
-                copy_some(to, row, 0, wide - shift < length ? wide - shift : length);
+        T *const to = slice + (before - begin - moved - own * wide); /* of the row's first element */
+        if constexpr (begin < wide - 1)
+            if (first && before > begin + moved)
+                copy_some(to, begin + moved, begin + wide - before < begin + n ? begin + wide - before : begin + n);
         if constexpr (begin + most + chunks * wide > dim)
             if (last) {
-                const int tail = (dim + shift) / wide * wide - shift, here = begin + moved, end = here + length;
-                copy_some(to, row, here < tail ? tail : here, end < dim ? end : dim);
+                const int tail = (int)((unsigned)(dim + shift) / wide * wide) - shift, here = begin + moved;
+                copy_some(to, here < tail ? tail : here, here + n < dim ? here + n : dim);
             }
     }
 
     /* Of the row's first chunk or its last one, where that is not whole in the array, the elements from i on before `end`. */
-    CGTP_MEMBER void copy_some(T *to, const T *row, int i, int end) const
+    CGTP_MEMBER void copy_some(T *to, int i, int end) const
     {
         CGTP_LOOP
         for (i += own; i < end; i += threads)
@@ -123,9 +112,9 @@ template <int n, int threads, typename T, int length>
 CGTP_DEVICE void cgtp_copy_shifted_row(T (&field)[length], const cgtp_shifted_row<T, threads> &row, int lane,
                                        cgtp_policy policy)
 {
-    constexpr int room = cgtp_shifted_row_room<T>(n);
+    constexpr int room = cgtp_shifted_room<T>(n);
     static_assert(length == CGTP_LANES / threads * room, "an item's row each");
-    row.template copy<n, 0, n, 0>(cgtp_shifted_slice<threads, room>(field, lane), row.chunk, 0, n, policy);
+    row.template copy<n, 0, n, 0>(cgtp_shifted_slice<threads, room>(field, lane), 0, n, policy);
 }
 
 /* The channel block's part of each segment of a row of `dim` elements. */
@@ -139,8 +128,8 @@ CGTP_DEVICE void cgtp_copy_shifted_segments(const cgtp_shifted_row<T, S::lanes> 
     static_assert(n == CGTP_LANES / S::lanes * room && most % cgtp_wide<T>() == 0, "a slice for each item");
     static_assert(S::aligned < cgtp_wide<T>(), "rows that begin anywhere");
     const int moved = S::blocks == 1 ? 0 : channel_block * part;
-    row.template copy<dim, (int)S::segment[i].offset, length, most>(
-        cgtp_shifted_slice<S::lanes, room>(field, lane), cgtp_opaque_global(row.chunk + moved), moved,
+    row.template copy<dim, S::segment[i].offset, length, most>(
+        cgtp_shifted_slice<S::lanes, room>(field, lane), moved,
         cgtp_is_whole<S>() || S::blocks == 1 ? length : cgtp_channels_of<S>(channel_block) * d, policy);
     if constexpr (sizeof...(more) > 0)
         cgtp_copy_shifted_segments<S, dim, i + 1>(row, channel_block, lane, policy, others...);
@@ -156,11 +145,10 @@ CGTP_DEVICE void cgtp_copy_shifted_weights(const cgtp_shifted_row<T, S::lanes> &
     static_assert(S::aligned < cgtp_wide<T>(), "rows that begin anywhere");
     const int moved = S::blocks == 1 ? 0 : channel_block * part;
     T *const slice = cgtp_shifted_slice<S::lanes, room>(fields, lane);
-    const T *const from = cgtp_opaque_global(row.chunk + moved);
     cgtp_each<paths>([&](auto path) {
         constexpr int i = decltype(path)::value;
-        row.template copy<dim, (int)S::offset[i], length, (S::blocks - 1) * part>(
-            slice + i * (CGTP_LANES / S::lanes * room), from, moved,
+        row.template copy<dim, S::offset[i], length, (S::blocks - 1) * part>(
+            slice + i * (CGTP_LANES / S::lanes * room), moved,
             cgtp_is_whole<S>() || S::blocks == 1 ? length : cgtp_channels_of<S>(channel_block), policy);
     });
 }
@@ -176,11 +164,15 @@ template <int items> CGTP_DEVICE int cgtp_shift_of(const int (&shift)[items], in
     return shift[lane / (CGTP_LANES / items)];
 }
 
-/* Where the lane's weights of each path are, from the path's slices and what it skips on. */
-template <typename S, typename Shift> CGTP_DEVICE void cgtp_shifted_lane(int (&at)[1], const Shift &shift, int lane)
+/* Where the lane's weights are in a path's slices, whose first one is so far in a chunk of an unshifted row. */
+template <typename S, int n, typename Shift> CGTP_DEVICE void cgtp_shifted_lane(int (&at)[n], const Shift &shift, int lane)
 {
     constexpr int room = cgtp_shifted_room<real>(cgtp_used_width<S>());
-    at[0] = cgtp_item_of<S>(lane) * room + cgtp_used_member<S>(lane) * S::channels + cgtp_shift_of(shift, lane);
+    static_assert(n == CGTP_WIDE, "one for each element of a chunk");
+    CGTP_UNROLL
+    for (int i = 0; i < n; i++)
+        at[i] = cgtp_item_of<S>(lane) * room + cgtp_used_member<S>(lane) * S::channels +
+                cgtp_in_chunk<real>(cgtp_shift_of(shift, lane), i);
 }
 
 /* The item's row of y. */
@@ -188,18 +180,19 @@ template <int n, int items>
 CGTP_DEVICE void cgtp_load_shifted_row(real *r, const real *field, const int (&shift)[items], int lane)
 {
     constexpr int threads = CGTP_LANES / items;
-    const real *const row = field + lane / threads * cgtp_shifted_row_room<real>(n) + cgtp_shift_of(shift, lane);
+    const real *const row = field + lane / threads * cgtp_shifted_room<real>(n) + cgtp_shift_of(shift, lane);
     CGTP_UNROLL
     for (int i = 0; i < n; i++)
         r[i] = row[i];
 }
 
-/* The lane's channels of a segment of d components, which skips so many elements. */
+/* The lane's channels of a segment of d components, which begins so far in a chunk of an unshifted row. */
 template <int d, typename S, int n, typename Shift, typename T>
-CGTP_DEVICE void cgtp_load_shifted(real (&r)[n], const T *field, const Shift &shift, int skip, int, int lane)
+CGTP_DEVICE void cgtp_load_shifted(real (&r)[n], const T *field, const Shift &shift, int begin, int, int lane)
 {
     constexpr int room = cgtp_shifted_room<T>(cgtp_used_width<S>() * d);
-    const T *const from = field + (cgtp_item_of<S>(lane) * room + cgtp_used_member<S>(lane) * n + cgtp_shift_of(shift, lane)) + skip;
+    const T *const from = field + (cgtp_item_of<S>(lane) * room + cgtp_used_member<S>(lane) * n +
+                                   cgtp_in_chunk<T>(cgtp_shift_of(shift, lane), begin));
     CGTP_UNROLL
     for (int i = 0; i < n; i++)
         r[i] = from[i];
@@ -207,11 +200,11 @@ CGTP_DEVICE void cgtp_load_shifted(real (&r)[n], const T *field, const Shift &sh
 
 /* The same where others sum over lanes: zeros for channels that are not there, whose elements are anybody's. */
 template <int d, typename S, int n, typename Shift, typename T>
-CGTP_DEVICE void cgtp_load_shifted_some(real (&r)[n], const T *field, const Shift &shift, int skip, int channel_block,
+CGTP_DEVICE void cgtp_load_shifted_some(real (&r)[n], const T *field, const Shift &shift, int begin, int channel_block,
                                         int lane)
 {
     const int have = cgtp_own_channels<S>(channel_block, lane);
-    cgtp_load_shifted<d, S>(r, field, shift, skip, channel_block, lane);
+    cgtp_load_shifted<d, S>(r, field, shift, begin, channel_block, lane);
     CGTP_UNROLL
     for (int i = 0; i < n; i++)
         r[i] = i / d < have ? r[i] : 0;
@@ -270,14 +263,15 @@ CGTP_DEVICE void cgtp_write_shifted_weights(real *row, const real *fields, const
     constexpr int room = cgtp_shifted_room<real>(cgtp_used_width<S>()), length = S::blocks == 1 ? S::mul : part;
     const int own = cgtp_member<S>(lane), have = cgtp_channels_of<S>(channel_block);
     real *const to = row + channel_block * part + own;
-    const real *const from = fields + (cgtp_item_of<S>(lane) * room + own + cgtp_shift_of(shift, lane));
+    const real *const from = fields + (cgtp_item_of<S>(lane) * room + own);
+    const int before = cgtp_shift_of(shift, lane);
     cgtp_each<paths>([&](auto path) {
         constexpr int i = decltype(path)::value, slices = i * (CGTP_LANES / threads * room);
         constexpr int64_t offset = S::offset[i];
         CGTP_UNROLL
         for (int k = 0; k < length; k += threads)
             if (own + k < (S::blocks == 1 ? length : have))
-                cgtp_put<(int)sizeof(real)>(to + offset + k, from + slices + cgtp_skip<real>(offset) + k);
+                cgtp_put<(int)sizeof(real)>(to + offset + k, from + slices + k + cgtp_in_chunk<real>(before, (int)(offset % CGTP_WIDE)));
     });
 }
 

@@ -76,8 +76,9 @@ static struct argument in_slices(struct conv_program *c, const struct path *path
     struct argument q = conv_at(place, field_named(c, place, field));
     if (c->shift[number] >= 0) {
         const int spread = conv_spread(c, path->mul_x, 1);
-        build_term(&q.at, arena_printf(c->a, "%s[0]", c->p->local[c->weight[number][spread]].name), 1);
-        return conv_from(q, conv_skip(o, path->weight_offset));
+        const char *at = c->p->local[c->weight[number][spread]].name;
+        build_term(&q.at, arena_printf(c->a, "%s[%d]", at, conv_in_chunk(o, path->weight_offset)), 1);
+        return q;
     }
     build_term(&q.at, "lane", conv_channels(c->s, path->mul_x) * conv_calls(path));
     return conv_from(q, channel);

@@ -72,7 +72,7 @@ static int rounded_up(int n, int wide)
 int conv_shifted_room(const struct operand *o, int n)
 {
     const int wide = CHUNK / operand_size(o);
-    return rounded_up(n + (o->slot == SLOT_Y ? 1 : 2) * (wide - 1), wide);
+    return rounded_up(n + wide - 1, wide);
 }
 
 /* Each edge's row of those side by side begins at a multiple of 16 bytes. */

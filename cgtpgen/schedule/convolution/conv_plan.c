@@ -219,8 +219,11 @@ static void lay_out_shifted(struct arena *a, const struct plan *plan, const stru
 {
     enum { W = 1 << SLOT_W, X = 1 << SLOT_X, Y = 1 << SLOT_Y };
     static const unsigned some[] = {W | X | Y, W | Y, X | Y, Y};
-    const int blocks = g->blocks, choices = g->shared ? 0 : sizeof some / sizeof *some;
+    const int blocks = g->blocks;
     const bool grouped = g->grouped, little = !g->b_outputs && !g->a_outputs && !g->w_outputs;
+    int choices = sizeof some / sizeof *some;
+    for (int i = 0; i < g->sets; i++)
+        choices = g->set[i].like == i ? choices : 0;
     for (int stages = little ? 3 : 2; stages >= 2; stages--)
         for (int i = 0; i < choices; i++) {
             g->blocks = blocks;

@@ -36,9 +36,10 @@ static int sums_length(int n)
     return n - rest + power;
 }
 
-int conv_skip(const struct operand *o, int64_t offset)
+enum { CHUNK = 16 }; /* bytes that a lane copies at a time */
+
+int conv_in_chunk(const struct operand *o, int64_t offset)
 {
-    enum { CHUNK = 16 };
     return (int)(offset % (CHUNK / operand_size(o)));
 }
 
@@ -50,7 +51,7 @@ static void load_shifted_x(struct conv_program *c, int number, int place)
         const struct operand_block *b = &o->block[c->s->x[i]];
         const struct argument all[] = {
             build_in(c->x[number][c->s->x[i]], 0), conv_at(place, i),
-            conv_at(c->shift[number], 0),          build_number(conv_skip(o, b->offset)),
+            conv_at(c->shift[number], 0),          build_number(conv_in_chunk(o, b->offset)),
             conv_variable("channel_block", 1),     conv_variable("lane", 1)};
         build_call(c->p, conv_clears(c, b->channels) ? "cgtp_load_shifted_some" : "cgtp_load_shifted",
                    (int[]){b->components, 0}, 6, all);
@@ -69,7 +70,9 @@ static void declare_weights_at(struct conv_program *c, int number)
         const char *name = arena_printf(c->a, "%sat%s", conv_operand(c, number)->symbol, of);
         if (c->weight[number][k] < 0)
             c->weight[number][k] =
-                build_local(c->p, (struct local){.name = name, .type = "int", .elements = 1});
+                build_local(c->p, (struct local){.name = name,
+                                                 .type = "int",
+                                                 .elements = CHUNK / operand_size(conv_operand(c, number))});
     }
 }
 

@@ -59,9 +59,9 @@ struct argument conv_through(struct conv_program *, const char *function, const 
                              const char *type, int arguments, const struct argument *);
 struct argument conv_from(struct argument, int64_t offset);
 
-/* Of rows that are shifted: elements of a chunk before one that is so far from a row's beginning; are zeros
+/* Of rows that are shifted: where in a chunk an element is of one that is not; are zeros
  * to be in registers of channels that are not there, as lanes' sums have them? */
-int conv_skip(const struct operand *, int64_t offset);
+int conv_in_chunk(const struct operand *, int64_t offset);
 static inline bool conv_clears(const struct conv_program *c, int64_t mul)
 {
     return c->g->a_outputs && !conv_is_whole(c->s, mul);
