@@ -31,6 +31,13 @@ CGTP_DEVICE void cgtp_copy_row(real (&slice)[n], const real *row, int lane, cgtp
     cgtp_copy_lanes_row<n>(slice, row + cgtp_row_begin<n>(lane), lane, policy);
 }
 
+/* Weights, as cgtp_copy_lanes_weights. */
+template <typename S, typename T>
+CGTP_DEVICE void cgtp_copy_weights(T *slices, const T *row, int channel_block, int lane, cgtp_policy policy)
+{
+    cgtp_copy_lanes_weights<S>(slices, row + cgtp_weight_lanes<S, T>::begin(channel_block, lane), channel_block, lane, policy);
+}
+
 /* A row of n numbers of 16 bits, whatever its alignment: in chunks of 16 bytes, if it has whole ones, or by words of 4
  * bytes, of which the first may begin with the last number of the row before, and the last end with none. */
 template <int n, int room, typename T>

@@ -118,8 +118,28 @@ static inline void cgtp_table_matrix(real *restrict out, const struct cgtp_terms
             out[m->cell[t]] += m->value[t] * a[j * step];
 }
 
+/* A function of d components that is compiled for the usual numbers of them, so that its loops over channels vectorise with
+ * the components unrolled inside. */
+#define CGTP_BY_COMPONENTS(function, d, ...)                                                                 \
+    switch (d) {                                                                                             \
+    case 1:                                                                                                  \
+        function(1, __VA_ARGS__);                                                                            \
+        break;                                                                                               \
+    case 3:                                                                                                  \
+        function(3, __VA_ARGS__);                                                                            \
+        break;                                                                                               \
+    case 5:                                                                                                  \
+        function(5, __VA_ARGS__);                                                                            \
+        break;                                                                                               \
+    case 7:                                                                                                  \
+        function(7, __VA_ARGS__);                                                                            \
+        break;                                                                                               \
+    default:                                                                                                 \
+        function(d, __VA_ARGS__);                                                                            \
+    }
+
 /* One segment of a row from mul_ir order to components. */
-static inline void cgtp_to_components(int64_t mul, int d, const real *restrict row, real *restrict out)
+static inline void cgtp_to_components(int d, int64_t mul, const real *restrict row, real *restrict out)
 {
     for (int i = 0; i < d; i++)
         for (int64_t u = 0; u < mul; u++)
@@ -127,7 +147,7 @@ static inline void cgtp_to_components(int64_t mul, int d, const real *restrict r
 }
 
 /* And back, in place; scratch holds mul * d elements. */
-static inline void cgtp_from_components(int64_t mul, int d, real *restrict row, real *restrict scratch)
+static inline void cgtp_from_components(int d, int64_t mul, real *restrict row, real *restrict scratch)
 {
     memcpy(scratch, row, (size_t)(mul * d) * sizeof *row);
     for (int i = 0; i < d; i++)
@@ -135,27 +155,15 @@ static inline void cgtp_from_components(int64_t mul, int d, real *restrict row, 
             row[u * d + i] = scratch[i * mul + u];
 }
 
-/* A whole row to components. */
+/* A whole row to components; one channel or one component is in that order already. */
 static inline void cgtp_row_to_components(int n, const struct cgtp_segment *s, const real *restrict row,
                                           real *restrict out)
 {
     for (; n > 0; n--, s++)
-        switch (s->mul == 1 ? 1 : s->d) {
-        case 1:
+        if (s->mul == 1 || s->d == 1)
             memcpy(out + s->offset, row + s->offset, (size_t)(s->mul * s->d) * sizeof *row);
-            break;
-        case 3:
-            cgtp_to_components(s->mul, 3, row + s->offset, out + s->offset);
-            break;
-        case 5:
-            cgtp_to_components(s->mul, 5, row + s->offset, out + s->offset);
-            break;
-        case 7:
-            cgtp_to_components(s->mul, 7, row + s->offset, out + s->offset);
-            break;
-        default:
-            cgtp_to_components(s->mul, s->d, row + s->offset, out + s->offset);
-        }
+        else
+            CGTP_BY_COMPONENTS(cgtp_to_components, s->d, s->mul, row + s->offset, out + s->offset)
 }
 
 /* And back, in place; scratch holds the longest segment. */
@@ -163,21 +171,8 @@ static inline void cgtp_row_from_components(int n, const struct cgtp_segment *s,
                                             real *restrict scratch)
 {
     for (; n > 0; n--, s++)
-        switch (s->mul == 1 ? 1 : s->d) {
-        case 1:
-            break;
-        case 3:
-            cgtp_from_components(s->mul, 3, row + s->offset, scratch);
-            break;
-        case 5:
-            cgtp_from_components(s->mul, 5, row + s->offset, scratch);
-            break;
-        case 7:
-            cgtp_from_components(s->mul, 7, row + s->offset, scratch);
-            break;
-        default:
-            cgtp_from_components(s->mul, s->d, row + s->offset, scratch);
-        }
+        if (s->mul != 1 && s->d != 1)
+            CGTP_BY_COMPONENTS(cgtp_from_components, s->d, s->mul, row + s->offset, scratch)
 }
 
 /* Sum of n numbers in a fixed order: 16 interleaved partial sums, then pairwise. */
@@ -248,8 +243,7 @@ static inline real cgtp_dot(int64_t n, const real *restrict a, const real *restr
 }
 
 /* Products with a block of weights W, n rows of m columns at stride ld, for d components: vectors of rows are [d,n],
- * vectors of columns [d,m]. Each is written for a d that the compiler knows, so that the loop over columns vectorises with
- * the components unrolled inside it. */
+ * vectors of columns [d,m]. */
 static inline void cgtp_weights_columns_d(int d, int64_t n, int64_t m, int64_t ld, const real *restrict w,
                                           const real *restrict in, real *restrict out)
 {
@@ -326,43 +320,25 @@ static inline void cgtp_weights_outer_d(int d, int64_t n, int64_t m, int64_t ld,
         }
 }
 
-#define CGTP_BY_COMPONENTS(function, ...)                                                                    \
-    switch (d) {                                                                                             \
-    case 1:                                                                                                  \
-        function(1, __VA_ARGS__);                                                                            \
-        break;                                                                                               \
-    case 3:                                                                                                  \
-        function(3, __VA_ARGS__);                                                                            \
-        break;                                                                                               \
-    case 5:                                                                                                  \
-        function(5, __VA_ARGS__);                                                                            \
-        break;                                                                                               \
-    case 7:                                                                                                  \
-        function(7, __VA_ARGS__);                                                                            \
-        break;                                                                                               \
-    default:                                                                                                 \
-        function(d, __VA_ARGS__);                                                                            \
-    }
-
 /* out[k,c] += sum_r in[k,r] W[r,c] */
 static inline void cgtp_weights_columns(int d, int64_t n, int64_t m, int64_t ld, const real *restrict w,
                                         const real *restrict in, real *restrict out)
 {
-    CGTP_BY_COMPONENTS(cgtp_weights_columns_d, n, m, ld, w, in, out)
+    CGTP_BY_COMPONENTS(cgtp_weights_columns_d, d, n, m, ld, w, in, out)
 }
 
 /* out[k,r] += sum_c W[r,c] in[k,c] */
 static inline void cgtp_weights_rows(int d, int64_t n, int64_t m, int64_t ld, const real *restrict w,
                                      const real *restrict in, real *restrict out)
 {
-    CGTP_BY_COMPONENTS(cgtp_weights_rows_d, n, m, ld, w, in, out)
+    CGTP_BY_COMPONENTS(cgtp_weights_rows_d, d, n, m, ld, w, in, out)
 }
 
 /* gW[r,c] += sum_k in[k,r] at[k,c] */
 static inline void cgtp_weights_outer(int d, int64_t n, int64_t m, int64_t ld, const real *restrict in,
                                       const real *restrict at, real *restrict gw)
 {
-    CGTP_BY_COMPONENTS(cgtp_weights_outer_d, n, m, ld, in, at, gw)
+    CGTP_BY_COMPONENTS(cgtp_weights_outer_d, d, n, m, ld, in, at, gw)
 }
 
 /* Without weights, for n channels that are summed and m of the sum: out[k,c] += sum_b t[k,b], and back:

@@ -37,8 +37,9 @@ template <typename Stage, int stages> struct cgtp_ring {
         return *(Stage *)cgtp_opaque_shared(cgtp_pointer(next) + lane * 16);
     }
 
-    /* Starts the copies of the first edges: by one function after the other, where there are several. */
-    template <typename... Load> CGTP_MEMBER void fill(int count, Load &...load)
+    /* Starts the copies of the first edges: by one function after the other, where there are several; begin, before that, the
+     * part of them that is known sooner. */
+    template <bool whole = true, typename... Load> CGTP_MEMBER void fill(int count, Load &...load)
     {
         CGTP_LOOP
         for (int i = 0; i < stages - 1; i++) {
@@ -48,22 +49,14 @@ template <typename Stage, int stages> struct cgtp_ring {
                 int number = 0;
                 ((number++ == which ? load(i, to, lane) : void()), ...);
             }
-            cgtp_copies_commit();
+            if constexpr (whole)
+                cgtp_copies_commit();
             next = after(next);
         }
     }
-
-    /* Before that, the part of them that `load` starts: what is known sooner. */
     template <typename Load> CGTP_MEMBER void begin(int count, Load &load)
     {
-        CGTP_LOOP
-        for (int i = 0; i < stages - 1; i++) {
-            if (i < count) {
-                const int lane = cgtp_reload_lane();
-                load(i, lanes_own(lane), lane);
-            }
-            next = after(next);
-        }
+        fill<false>(count, load);
         next = first;
     }
 
@@ -90,8 +83,7 @@ template <typename Stage, int stages> struct cgtp_ring {
     }
 };
 
-/* ---- copies into a stage: slices are those of the lane's own stage, addresses of rows those of the lane
- * ---- */
+/* ---- copies into a stage: slices are those of the lane's own stage, addresses of rows those of the lane ---- */
 
 /* A row of n elements, whatever its alignment: in chunks of 16 bytes, if it has whole ones, or element by
  * element. `from` is in the row, moved on to where the lane's begin. Where several items have rows of their own side by
@@ -235,10 +227,7 @@ template <typename S, bool kept, typename T>
 CGTP_DEVICE const T *cgtp_lanes_weights(const T *rows, int64_t first, int64_t stride, int channel_block, int lane)
 {
     const T *const at = rows + first * stride + cgtp_weight_lanes<S, T>::begin(channel_block, lane);
-    if constexpr (kept)
-        return cgtp_opaque_global(at);
-    else
-        return at;
+    return kept ? cgtp_opaque_global(at) : at;
 }
 
 /* The channel block's weights of all paths, to neighbouring slices: those of several paths in a copy. `from` is in the
@@ -266,11 +255,6 @@ CGTP_DEVICE void cgtp_copy_lanes_weights(T *slices, const T *from, int channel_b
             cgtp_copy<wide * (int)sizeof(T)>(slices + i * slice, from + offset + W::template more<i, here>(own), policy);
         }
     });
-}
-template <typename S, typename T>
-CGTP_DEVICE void cgtp_copy_weights(T *slices, const T *row, int channel_block, int lane, cgtp_policy policy)
-{
-    cgtp_copy_lanes_weights<S>(slices, row + cgtp_weight_lanes<S, T>::begin(channel_block, lane), channel_block, lane, policy);
 }
 
 /* ---- between slices and a lane's registers ---- */

@@ -91,15 +91,7 @@ template <int warps> CGTP_DEVICE void cgtp_sync_group(void)
 }
 
 /* The value of lane `from`; of lane (own ^ mask). All lanes take part. */
-CGTP_DEVICE int cgtp_shuffle(int value, int from)
-{
-    return __shfl_sync(CGTP_ALL_LANES, value, from);
-}
-CGTP_DEVICE long long cgtp_shuffle(long long value, int from)
-{
-    return __shfl_sync(CGTP_ALL_LANES, value, from);
-}
-CGTP_DEVICE long cgtp_shuffle(long value, int from)
+template <typename T> CGTP_DEVICE T cgtp_shuffle(T value, int from)
 {
     return __shfl_sync(CGTP_ALL_LANES, value, from);
 }
@@ -244,17 +236,11 @@ CGTP_DEVICE void cgtp_read16_stream(real *r, const real *p)
         r[i] = q[i];
 }
 
-/* 16 bytes from shared to global memory. */
-template <typename T> CGTP_DEVICE void cgtp_put16(T *global, const T *shared)
-{
-    __stcs((float4 *)global, *(const float4 *)shared);
-}
-
-/* The same of 16, 8, 4 or 2 bytes, at multiples of as many. */
+/* 16, 8, 4 or 2 bytes from shared to global memory, at multiples of as many. */
 template <int bytes, typename T> CGTP_DEVICE void cgtp_put(T *global, const T *shared)
 {
     if constexpr (bytes == 16)
-        cgtp_put16(global, shared);
+        __stcs((float4 *)global, *(const float4 *)shared);
     else if constexpr (bytes == 8)
         __stcs((float2 *)global, *(const float2 *)shared);
     else if constexpr (bytes == 4)

@@ -119,12 +119,8 @@ template <typename S> CGTP_BOTH constexpr int cgtp_together(int first)
     return end;
 }
 
-template <typename F> struct cgtp_are_factors {
-    static constexpr bool value = true;
-};
-template <> struct cgtp_are_factors<void> {
-    static constexpr bool value = false;
-};
+template <typename F> constexpr bool cgtp_are_factors = true;
+template <> constexpr bool cgtp_are_factors<void> = false;
 
 /* Brings the lane's elements of a row to where they are kept, multiplied by the factors F::factor. */
 template <typename S, typename F = void, int first = 0, typename T>
@@ -133,7 +129,7 @@ CGTP_DEVICE void cgtp_keep_segments(real *kept, const T *row, int channel_block,
     constexpr int end = cgtp_together<S>(first), before = cgtp_components_before<S>(first);
     real r[S::channels * (cgtp_components_before<S>(end) - before)];
     cgtp_load_segments<S, first, end>(r, row, channel_block, lane);
-    if constexpr (cgtp_are_factors<F>::value)
+    if constexpr (cgtp_are_factors<F>)
         cgtp_scale_segments<F, first, end>(r);
     cgtp_each<end - first>([&](auto i) {
         constexpr int number = first + decltype(i)::value, at = cgtp_components_before<S>(number);
@@ -353,10 +349,7 @@ CGTP_DEVICE void cgtp_reduce_across_warps(Row row, const real *from, int items)
             CGTP_UNROLL
             for (int member = 1; member < warps; member++)
                 sum += from[(i * warps + member) * length + j];
-            if constexpr (how == CGTP_ADD)
-                cgtp_add(row(i) + j, sum);
-            else
-                cgtp_leave(row(i) + j, sum);
+            cgtp_bring_out<how>(row(i) + j, sum);
         }
 }
 

@@ -18,24 +18,15 @@ template <typename scalar, int n> struct alignas(sizeof(scalar) * n) cgtp_chunk 
     scalar element[n];
 };
 
-/* What numbers are added in, and a number of it: 16 bits are widened, and the sum is rounded. */
-template <typename scalar> struct cgtp_added {
-    using sum = scalar;
-};
-template <> struct cgtp_added<cgtp_bfloat16> {
-    using sum = float;
-};
-template <> struct cgtp_added<cgtp_float16> {
-    using sum = float;
-};
-template <typename scalar> CGTP_DEVICE typename cgtp_added<scalar>::sum cgtp_number_of(scalar x)
+/* A number as it is added: 16 bits are widened, and the sum is rounded. */
+template <typename scalar> CGTP_DEVICE auto cgtp_number_of(scalar x)
 {
     if constexpr (sizeof(scalar) == 2)
         return cgtp_widen(x);
     else
         return x;
 }
-template <typename scalar> CGTP_DEVICE scalar cgtp_number_from(typename cgtp_added<scalar>::sum x)
+template <typename scalar, typename Sum> CGTP_DEVICE scalar cgtp_number_from(Sum x)
 {
     if constexpr (sizeof(scalar) == 2) {
         scalar rounded;
@@ -60,7 +51,7 @@ cgtp_exchange_kernel(const cgtp_rows rows, int64_t chunks, cgtp_chunk<scalar, n>
         if constexpr (!adds) {
             buffer[(rows.place ? rows.place[first] : first) * chunks + chunk] = *here;
         } else if (first == 0 || rows.row[first - 1] != row) {
-            typename cgtp_added<scalar>::sum sum[n];
+            decltype(cgtp_number_of(scalar())) sum[n];
             cgtp_chunk<scalar, n> made = *here;
             for (int k = 0; k < n; k++)
                 sum[k] = cgtp_number_of(made.element[k]);

@@ -304,9 +304,9 @@ CGTP_DEVICE void cgtp_put_pair(T *to, const real (&from)[2][d], int count)
 
 /* Stores a product to rows that are `stride` elements apart, of which the first `count` are there: column j, component k of an item to
  * to[j * channel + k * component] of its row; columns from number `columns` on are none. even: rows and segment begin
- * at even places, and columns are even. */
-template <bool even, int channel, int component, int d, int tiles, typename T>
-CGTP_DEVICE void cgtp_put_product(T *to, int64_t stride, int count, const real (&sum)[d][tiles][4], int columns)
+ * at even places, and columns are even. value(k, i): component k of the lane's number i, of four in each tile. */
+template <bool even, int channel, int component, int d, int tiles, typename T, typename Value>
+CGTP_DEVICE void cgtp_put_sums(T *to, int64_t stride, int count, int columns, Value value)
 {
     CGTP_UNROLL
     for (int i = 0; i < 2 * tiles; i++) {
@@ -314,26 +314,21 @@ CGTP_DEVICE void cgtp_put_product(T *to, int64_t stride, int count, const real (
         real both[2][d];
         CGTP_UNROLL
         for (int k = 0; k < 2 * d; k++)
-            both[k / d][k % d] = sum[k % d][i / 2][i % 2 * 2 + k / d];
+            both[k / d][k % d] = value(k % d, 2 * i + k / d);
         if (item < count)
             cgtp_put_pair<even, component, channel>(to + item * stride + at * channel, both, columns - at);
     }
 }
-
-/* The same of sums by channel: number i of tile t is sum[4 * t + i]. */
+template <bool even, int channel, int component, int d, int tiles, typename T>
+CGTP_DEVICE void cgtp_put_product(T *to, int64_t stride, int count, const real (&sum)[d][tiles][4], int columns)
+{
+    cgtp_put_sums<even, channel, component, d, tiles>(to, stride, count, columns,
+                                                      [&](int k, int i) { return sum[k][i / 4][i % 4]; });
+}
 template <bool even, int channel, int component, int d, int n, typename T>
 CGTP_DEVICE void cgtp_put_channels(T *to, int64_t stride, int count, const real (&sum)[n][d], int columns)
 {
-    CGTP_UNROLL
-    for (int i = 0; i < n / 2; i++) {
-        const int at = i / 2 * 8 + cgtp_gemm_pair(), item = cgtp_gemm_row(i);
-        real both[2][d];
-        CGTP_UNROLL
-        for (int k = 0; k < 2 * d; k++)
-            both[k / d][k % d] = sum[2 * i + k / d][k % d];
-        if (item < count)
-            cgtp_put_pair<even, component, channel>(to + item * stride + at * channel, both, columns - at);
-    }
+    cgtp_put_sums<even, channel, component, d, n / 4>(to, stride, count, columns, [&](int k, int i) { return sum[i][k]; });
 }
 
 /* Adds up what the four lanes of an item have, for both items of a lane, and adds that to their rows. */

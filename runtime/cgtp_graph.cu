@@ -17,12 +17,18 @@ namespace
 enum { ALIGNMENT = 256 };
 const int64_t MOST_BLOCKS = 1 << 20;
 
-/* As in cgtp_view.h: row pointers of more rows cannot be addressed; by_sender holds edge numbers. */
-template <typename index> bool size_is_right(int64_t items, int64_t senders, int64_t receivers)
+template <typename graph> cgtp_graph_view view_of(const graph &g)
 {
-    const int64_t rows = PTRDIFF_MAX / 8 - 1, edges = sizeof(index) == 4 ? (int64_t)INT32_MAX : rows;
-    return items >= 0 && items <= edges && senders >= 0 && senders <= rows && receivers >= 0 &&
-           receivers <= rows;
+    return {g.items,        g.senders,    g.receivers,          g.sender, g.receiver, g.by_sender,
+            g.order, g.receiver_row, g.sender_row, sizeof *g.sender == 8};
+}
+
+/* Sizes and lists of edges that are to be sorted. */
+template <typename index>
+cgtp_status check_edges(int64_t items, int64_t senders, int64_t receivers, const index *sender, const index *receiver)
+{
+    const cgtp_graph_view view = {items, senders, receivers, sender, receiver, NULL, NULL, NULL, NULL, sizeof(index) == 8};
+    return cgtp_view_check(&view, 1);
 }
 
 /* The workspace of a sort by nodes of either side, of which there are as many as are on the larger: where the
@@ -43,7 +49,7 @@ template <typename index> struct sorting {
 
 template <typename index> size_t workspace_for(int64_t items, int64_t senders, int64_t receivers)
 {
-    if (items == 0 || !size_is_right<index>(items, senders, receivers))
+    if (items == 0 || check_edges<index>(items, senders, receivers, NULL, NULL) == CGTP_BAD_SIZE)
         return 0;
     const size_t one = sorting<index>(NULL, items, senders).bytes, other = sorting<index>(NULL, items, receivers).bytes;
     return one > other ? one : other;
@@ -61,15 +67,13 @@ cgtp_status sort(int64_t items, int64_t receivers, const index *sender, const in
                  index *sorted_sender, index *sorted_receiver, index *order, void *workspace,
                  size_t workspace_bytes, cgtp_stream stream)
 {
-    if (!size_is_right<index>(items, 0, receivers))
-        return CGTP_BAD_SIZE;
-    if (items == 0)
-        return CGTP_OK;
-    if (!sender || !receiver || !sorted_sender || !sorted_receiver || !order)
+    cgtp_status status = check_edges(items, 0, receivers, sender, receiver);
+    if (status || items == 0)
+        return status;
+    if (!sorted_sender || !sorted_receiver || !order)
         return CGTP_NULL_POINTER;
     const sorting<index> areas(workspace, items, receivers);
-    const cgtp_status status = check_workspace(workspace, workspace_bytes, areas.bytes);
-    if (status != CGTP_OK)
+    if ((status = check_workspace(workspace, workspace_bytes, areas.bytes)))
         return status;
     cgtp_sort_pass<index> sort = {};
     sort.n = items;
@@ -84,12 +88,12 @@ cgtp_status fill_index(graph *g, int64_t *receiver_row, index *by_sender, int64_
 {
     if (!g)
         return CGTP_NULL_POINTER;
-    if (!size_is_right<index>(g->items, g->senders, g->receivers))
-        return CGTP_BAD_SIZE;
-    if (!receiver_row || !sender_row || (g->items && (!g->sender || !g->receiver || !by_sender)))
+    cgtp_status status = check_edges(g->items, g->senders, g->receivers, g->sender, g->receiver);
+    if (status)
+        return status;
+    if (!receiver_row || !sender_row || (g->items && !by_sender))
         return CGTP_NULL_POINTER;
     const sorting<index> areas(workspace, g->items, g->senders);
-    cgtp_status status = CGTP_OK;
     if (g->items) {
         const size_t needed = workspace_for<index>(g->items, g->senders, g->receivers);
         cgtp_sort_pass<index> sort = {};
@@ -111,30 +115,21 @@ cgtp_status fill_index(graph *g, int64_t *receiver_row, index *by_sender, int64_
     return CGTP_OK;
 }
 
-template <typename graph> cgtp_graph_view view_of(const graph &g)
-{
-    return {g.items,        g.senders,    g.receivers,          g.sender, g.receiver, g.by_sender,
-            g.order, g.receiver_row, g.sender_row, sizeof *g.sender == 8};
-}
-
-template <typename index, typename graph>
+template <typename graph>
 cgtp_status start_check(const graph *g, int sorted, uint64_t *result, cgtp_stream stream)
 {
     if (!g || !result)
         return CGTP_NULL_POINTER;
-    /* without order edge numbers are not stored, so there may be more of them */
-    if (!(sorted ? size_is_right<index>(g->items, g->senders, g->receivers)
-                 : size_is_right<int64_t>(g->items, g->senders, g->receivers)))
-        return CGTP_BAD_SIZE;
-    if (g->items && (!g->sender || !g->receiver))
-        return CGTP_NULL_POINTER;
+    const cgtp_graph_view view = view_of(*g);
+    const cgtp_status status = cgtp_view_check(&view, sorted);
+    if (status)
+        return status;
     const bool rows = g->receiver_row && g->sender_row; /* which nothing reads where there are no edges */
     if (sorted && g->items && (!rows || !g->by_sender))
         return CGTP_NOT_INDEXED;
     const cudaError_t error = cudaMemsetAsync(result, 0xff, sizeof *result, (cudaStream_t)stream);
     if (error != cudaSuccess)
         return cgtp_status_of(error);
-    const cgtp_graph_view view = view_of(*g);
     const int64_t blocks = (cgtp_fault_places(&view, sorted) + CGTP_CHECK_THREADS - 1) / CGTP_CHECK_THREADS;
     return cgtp_launch(cgtp_check_kernel, blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS, CGTP_CHECK_THREADS, 0, stream,
                        view, sorted, (unsigned long long *)result);
@@ -174,58 +169,35 @@ cgtp_status read_fault(const graph *g, const uint64_t *result, cgtp_fault *fault
 
 extern "C" {
 
-size_t cgtp_device_graph_workspace(int64_t items, int64_t senders, int64_t receivers)
-{
-    return workspace_for<int32_t>(items, senders, receivers);
-}
-
-size_t cgtp_device_graph64_workspace(int64_t items, int64_t senders, int64_t receivers)
-{
-    return workspace_for<int64_t>(items, senders, receivers);
-}
-
-cgtp_status cgtp_device_graph_sort(int64_t items, int64_t receivers, const int32_t *sender,
-                                   const int32_t *receiver, int32_t *sorted_sender, int32_t *sorted_receiver,
-                                   int32_t *order, void *workspace, size_t workspace_bytes,
-                                   cgtp_stream stream)
-{
-    return sort(items, receivers, sender, receiver, sorted_sender, sorted_receiver, order, workspace,
-                workspace_bytes, stream);
-}
-
-cgtp_status cgtp_device_graph64_sort(int64_t items, int64_t receivers, const int64_t *sender,
-                                     const int64_t *receiver, int64_t *sorted_sender,
-                                     int64_t *sorted_receiver, int64_t *order, void *workspace,
-                                     size_t workspace_bytes, cgtp_stream stream)
-{
-    return sort(items, receivers, sender, receiver, sorted_sender, sorted_receiver, order, workspace,
-                workspace_bytes, stream);
-}
-
-cgtp_status cgtp_device_graph_index(cgtp_graph *graph, int64_t *receiver_row, int32_t *by_sender,
-                                    int64_t *sender_row, void *workspace, size_t workspace_bytes,
-                                    cgtp_stream stream)
-{
-    return fill_index(graph, receiver_row, by_sender, sender_row, workspace, workspace_bytes, stream);
-}
-
-cgtp_status cgtp_device_graph64_index(cgtp_graph64 *graph, int64_t *receiver_row, int64_t *by_sender,
-                                      int64_t *sender_row, void *workspace, size_t workspace_bytes,
-                                      cgtp_stream stream)
-{
-    return fill_index(graph, receiver_row, by_sender, sender_row, workspace, workspace_bytes, stream);
-}
-
-cgtp_status cgtp_device_graph_check(const cgtp_graph *graph, int sorted, uint64_t *result, cgtp_stream stream)
-{
-    return start_check<int32_t>(graph, sorted, result, stream);
-}
-
-cgtp_status cgtp_device_graph64_check(const cgtp_graph64 *graph, int sorted, uint64_t *result,
-                                      cgtp_stream stream)
-{
-    return start_check<int64_t>(graph, sorted, result, stream);
-}
+/* What callers call, for one width. */
+#define CGTP_DEVICE_GRAPH(graph, number, workspace_bytes, sort_edges, index_edges, check_edges, fault_of)              \
+    size_t workspace_bytes(int64_t items, int64_t senders, int64_t receivers)                                          \
+    {                                                                                                                  \
+        return workspace_for<number>(items, senders, receivers);                                                       \
+    }                                                                                                                  \
+    cgtp_status sort_edges(int64_t items, int64_t receivers, const number *sender, const number *receiver,             \
+                           number *sorted_sender, number *sorted_receiver, number *order, void *workspace, size_t bytes, \
+                           cgtp_stream stream)                                                                         \
+    {                                                                                                                  \
+        return sort(items, receivers, sender, receiver, sorted_sender, sorted_receiver, order, workspace, bytes, stream); \
+    }                                                                                                                  \
+    cgtp_status index_edges(graph *g, int64_t *receiver_row, number *by_sender, int64_t *sender_row, void *workspace,  \
+                            size_t bytes, cgtp_stream stream)                                                          \
+    {                                                                                                                  \
+        return fill_index(g, receiver_row, by_sender, sender_row, workspace, bytes, stream);                           \
+    }                                                                                                                  \
+    cgtp_status check_edges(const graph *g, int sorted, uint64_t *result, cgtp_stream stream)                          \
+    {                                                                                                                  \
+        return start_check(g, sorted, result, stream);                                                                 \
+    }                                                                                                                  \
+    cgtp_status fault_of(const graph *g, const uint64_t *result, cgtp_fault *fault, cgtp_stream stream)                \
+    {                                                                                                                  \
+        return read_fault(g, result, fault, stream);                                                                   \
+    }
+CGTP_DEVICE_GRAPH(cgtp_graph, int32_t, cgtp_device_graph_workspace, cgtp_device_graph_sort, cgtp_device_graph_index,
+                  cgtp_device_graph_check, cgtp_device_fault_read)
+CGTP_DEVICE_GRAPH(cgtp_graph64, int64_t, cgtp_device_graph64_workspace, cgtp_device_graph64_sort,
+                  cgtp_device_graph64_index, cgtp_device_graph64_check, cgtp_device_fault64_read)
 
 cgtp_status cgtp_device_status_read(const uint64_t *result, cgtp_stream stream)
 {
@@ -236,18 +208,6 @@ cgtp_status cgtp_device_status_read(const uint64_t *result, cgtp_stream stream)
     if (status != CGTP_OK)
         return status;
     return first == CGTP_FAULT_NONE ? CGTP_OK : CGTP_BAD_GRAPH;
-}
-
-cgtp_status cgtp_device_fault_read(const cgtp_graph *graph, const uint64_t *result, cgtp_fault *fault,
-                                   cgtp_stream stream)
-{
-    return read_fault(graph, result, fault, stream);
-}
-
-cgtp_status cgtp_device_fault64_read(const cgtp_graph64 *graph, const uint64_t *result, cgtp_fault *fault,
-                                     cgtp_stream stream)
-{
-    return read_fault(graph, result, fault, stream);
 }
 
 cgtp_status cgtp_device_rows_gather(const cgtp_rows *rows, const void *array, void *buffer, cgtp_stream stream)

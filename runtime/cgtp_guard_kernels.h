@@ -4,6 +4,7 @@
 #ifndef CGTP_GUARD_KERNELS_H
 #define CGTP_GUARD_KERNELS_H
 
+#define CGTP_FAULT CGTP_BOTH
 #include "cgtp_guard.h"
 
 enum {
@@ -13,22 +14,12 @@ enum {
     CGTP_GUARD_BLOCKS = 132  /* that wait for a fault, which there is none of as a rule */
 };
 
-CGTP_DEVICE int64_t cgtp_guard_number(const void *number, int64_t i, int size)
-{
-    return size == 8 ? ((const int64_t *)number)[i] : ((const int *)number)[i];
-}
-
 CGTP_DEVICE void cgtp_guard_put(void *number, int64_t i, int64_t value, int size)
 {
     if (size == 8)
         ((int64_t *)number)[i] = value;
     else
         ((int *)number)[i] = (int)value;
-}
-
-CGTP_DEVICE bool cgtp_guard_within(int64_t i, int64_t n)
-{
-    return i >= 0 && i < n;
 }
 
 CGTP_KERNEL(CGTP_GUARD_THREADS, 4)
@@ -40,7 +31,7 @@ cgtp_guard_copy_kernel(const cgtp_edge_list list, int ascending, void *sender, v
     for (int64_t e = blockIdx.x * (int64_t)CGTP_GUARD_THREADS + threadIdx.x; e < list.items; e += step) {
         const int64_t s = cgtp_guard_number(list.sender, e * list.sender_stride, list.size);
         const int64_t r = cgtp_guard_number(list.receiver, e * list.receiver_stride, list.size);
-        const bool no_sender = !cgtp_guard_within(s, list.senders), no_receiver = !cgtp_guard_within(r, list.receivers);
+        const bool no_sender = !cgtp_is_below(s, list.senders), no_receiver = !cgtp_is_below(r, list.receivers);
         const bool falls = ascending && e && r < cgtp_guard_number(list.receiver, (e - 1) * list.receiver_stride, list.size);
         cgtp_guard_put(sender, e, no_sender ? 0 : s, size);
         cgtp_guard_put(receiver, e, no_receiver ? 0 : r, size);

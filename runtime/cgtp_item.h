@@ -24,7 +24,7 @@ CGTP_DEVICE void cgtp_bring(real *shared, const real *global)
 /* The same back. */
 CGTP_DEVICE void cgtp_leave16(real *global, const real *shared)
 {
-    cgtp_put16(global, shared);
+    cgtp_put<16>(global, shared);
 }
 
 /* Where a kernel adds up an output with compensation: sums and their rounding errors (Neumaier's summation).

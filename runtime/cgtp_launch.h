@@ -23,15 +23,14 @@ enum {
 /* Has the graph what is needed? */
 template <typename Graph> static inline cgtp_status cgtp_check_lists(const Graph *graph, int needed)
 {
-    if (graph->items && needed & CGTP_NEEDS_SENDER && !graph->sender)
+    if (!graph->items)
+        return CGTP_OK;
+    if ((needed & CGTP_NEEDS_SENDER && !graph->sender) || (needed & CGTP_NEEDS_RECEIVER && !graph->receiver))
         return CGTP_NULL_POINTER;
-    if (graph->items && needed & CGTP_NEEDS_RECEIVER && !graph->receiver)
-        return CGTP_NULL_POINTER;
-    if (graph->items && needed & CGTP_NEEDS_RECEIVER_ROW && !graph->receiver_row)
-        return CGTP_NOT_INDEXED;
-    if (graph->items && needed & CGTP_NEEDS_BY_SENDER && (!graph->sender_row || !graph->by_sender))
-        return CGTP_NOT_INDEXED;
-    return CGTP_OK;
+    return (needed & CGTP_NEEDS_RECEIVER_ROW && !graph->receiver_row) ||
+                   (needed & CGTP_NEEDS_BY_SENDER && (!graph->sender_row || !graph->by_sender))
+               ? CGTP_NOT_INDEXED
+               : CGTP_OK;
 }
 
 /* refused: the kernel's own, of numbers of rows. */

@@ -374,15 +374,17 @@ template <typename Graph> struct cgtp_lone_receivers {
     static CGTP_MEMBER void clear_row(const cgtp_lone_rows &rows, int64_t r)
     {
         char *const row = (char *)rows.at + r * rows.stride;
-        if ((rows.bytes | rows.stride) % 16 == 0) {
-            CGTP_LOOP
-            for (int64_t i = cgtp_lane() * 16; i < rows.bytes; i += CGTP_LANES * 16)
-                *(float4 *)(row + i) = make_float4(0, 0, 0, 0);
-        } else {
-            CGTP_LOOP
-            for (int64_t i = cgtp_lane() * 2; i < rows.bytes; i += CGTP_LANES * 2)
-                *(unsigned short *)(row + i) = 0;
-        }
+        if ((rows.bytes | rows.stride) % 16 == 0)
+            clear_units(row, rows.bytes, make_float4(0, 0, 0, 0));
+        else
+            clear_units(row, rows.bytes, (unsigned short)0);
+    }
+    template <typename Unit> static CGTP_MEMBER void clear_units(char *row, int64_t bytes, Unit zero)
+    {
+        constexpr int size = (int)sizeof zero;
+        CGTP_LOOP
+        for (int64_t i = cgtp_lane() * size; i < bytes; i += CGTP_LANES * size)
+            *(Unit *)(row + i) = zero;
     }
 };
 

@@ -33,8 +33,7 @@ enum { SHOWN = 3, SIZES = 4, WIDE = 1 << 18 };
 
 static int64_t below(uint64_t *seed, int64_t n)
 {
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (int64_t)((*seed >> 33) % (uint64_t)n);
+    return (int64_t)(next(seed) % (uint64_t)n);
 }
 
 /* As an array of the type holds it. */
@@ -43,12 +42,6 @@ static double rounded(cgtp_type type, double x)
     double room[1];
     cgtp_put_number(room, type, 0, x);
     return cgtp_get_number(room, type, 0);
-}
-
-/* In (-1, 1), not zero, of few bits: exact in float and double. */
-static double random_value(uint64_t *seed)
-{
-    return (double)(2 * below(seed, 1 << 18) + 1 - (1 << 18)) / (1 << 18);
 }
 
 /* A node that has edges: of three and more, every fifth has none, the first among them. */
@@ -108,8 +101,7 @@ static void dense(const cgtp_selftest *t, const struct graph *g, const cgtp_self
 struct tap {
     int number, failed; /* tests so far, and those that failed */
     int shown;          /* complaints of the current test */
-    double worst,
-        allowed; /* the current test's element nearest to its bound: its error and bound in units of u S */
+    double worst, allowed; /* of the current test's element nearest to its bound: its error and bound in units of u S */
 };
 
 static void complain(struct tap *tap, const char *format, ...)
@@ -267,8 +259,7 @@ static void test_tensors(struct tap *tap, const cgtp_selftest *t)
                         gram[p->k][q->k] += p->value * q->value;
                 }
             for (int k = 0; k < d; k++)
-                for (int m = 0; m < d;
-                     m++) /* at most 23 * 23 products of magnitude one, each rounded thrice */
+                for (int m = 0; m < d; m++) /* at most 23 * 23 products of magnitude one, each rounded thrice */
                     if (!(fabs(gram[k][m] - (k == m ? 1.0 / d : 0)) <= 100 * DBL_EPSILON))
                         complain(tap, "C of (%d, %d, %d): components %d and %d of index %d give %.17g", c->l1,
                                  c->l2, c->l3, k, m, free_index + 1, gram[k][m]);

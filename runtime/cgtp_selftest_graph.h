@@ -8,6 +8,18 @@
 #include "cgtp_selftest.h"
 #include "cgtp_selftest_memory.h"
 
+/* Random numbers, of 31 bits; in (-1, 1), not zero, of few bits: exact in float and double. */
+static uint64_t next(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return *seed >> 33;
+}
+
+static double random_value(uint64_t *seed)
+{
+    return ((double)(2 * (next(seed) % (1 << 18)) + 1) - (1 << 18)) / (1 << 18);
+}
+
 struct graph {
     int64_t items, senders, receivers;
     int64_t *sender, *receiver; /* NULL in a batch */

@@ -76,8 +76,7 @@ static void device_write(void *to, const void *from_host, size_t bytes)
 
 static void device_read(void *to_host, const void *from, size_t bytes)
 {
-    if (bytes)
-        memcpy(to_host, from, bytes);
+    device_write(to_host, from, bytes);
 }
 #endif
 

@@ -378,10 +378,8 @@ inline void guard(const operation &op, const uint64_t *fault, const std::vector<
 inline void run(const operation &op, const cgtp_kernel &k, StableIValue *stack, uint64_t arguments)
 {
     const cgtp_product &p = op.product;
-    const size_t graphs = !p.graph   ? 0
-                          : p.sorted ? 5
-                                     : 2,
-                 inputs = static_cast<size_t>(k.inputs), outputs = static_cast<size_t>(k.outputs);
+    const size_t graphs = !p.graph ? 0 : p.sorted ? 5 : 2;
+    const size_t inputs = static_cast<size_t>(k.inputs), outputs = static_cast<size_t>(k.outputs);
     std::vector<tensor> held(inputs + graphs + outputs);
     tensor fault_held;
     tensor *const input = held.data(), *const graph = input + inputs, *const output = graph + graphs;

@@ -178,19 +178,14 @@ inline cgtp_status index_edges(cgtp_graph64 *g, int64_t *row, int64_t *by_sender
     return cgtp_graph64_index(g, row, by_sender, sender_row);
 }
 
-inline int64_t read_end(const void *number, int64_t i, int size)
-{
-    return size == 8 ? static_cast<const int64_t *>(number)[i] : static_cast<const int32_t *>(number)[i];
-}
-
 /* Refuses a number of no node, and where it is to ascend by receiver a list that does not; copies the others. */
 template <class index>
 void copy_edges(const operation &op, const cgtp_edge_list &l, bool ascending, index *sender, index *receiver)
 {
     int64_t before = 0;
     for (int64_t e = 0; e < l.items; e++) {
-        const int64_t s = read_end(l.sender, e * l.sender_stride, l.size);
-        const int64_t r = read_end(l.receiver, e * l.receiver_stride, l.size);
+        const int64_t s = cgtp_guard_number(l.sender, e * l.sender_stride, l.size);
+        const int64_t r = cgtp_guard_number(l.receiver, e * l.receiver_stride, l.size);
         const bool no_sender = s < 0 || s >= l.senders;
         if (no_sender || r < 0 || r >= l.receivers)
             fail(op, std::string("edge_index has a ") + (no_sender ? "sender " : "receiver ") +

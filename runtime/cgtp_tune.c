@@ -44,8 +44,8 @@ struct tuner {
     struct graph graph;
     char device[FIELD], problem[FIELD];
     FILE *log;
-    int lines, capacity;
-    char **line;    /* of the log, as it was found */
+    char *text;     /* of the log, as it was found: lines, with a zero at each one's end */
+    size_t bytes;   /* of all of them */
     int done, todo; /* measurements */
     int wrong;      /* alternatives that computed something else, or did not run */
 };
@@ -63,43 +63,35 @@ static void key_of(char *key, const struct tuner *t, int k, int plan, int round)
              plan ? q->alternative[plan - 1]->source : q->source, round);
 }
 
-/* Reads what is there, and opens it to go on; a last line that was cut short is none. 0 after a complaint. */
+/* Takes in what is there. A last line that was cut short is none; 1: there is one. */
+static int read_log(struct tuner *t, FILE *file)
+{
+    const long size = fseek(file, 0, SEEK_END) ? 0 : ftell(file);
+    rewind(file);
+    t->text = host_new(size > 0 ? size : 0, 1);
+    t->bytes = fread(t->text, 1, size > 0 ? (size_t)size : 0, file);
+    const size_t all = t->bytes;
+    while (t->bytes && t->text[t->bytes - 1] != '\n')
+        t->bytes--;
+    for (size_t i = 0; i < t->bytes; i++)
+        if (t->text[i] == '\n' || !t->text[i]) /* zeros are not this program's */
+            t->text[i] = t->text[i] ? '\0' : '?';
+    return t->bytes < all;
+}
+
+/* Reads the log, if there is one, and opens it to go on. 0 after a complaint. */
 static int open_log(struct tuner *t, const char *path)
 {
-    FILE *file = fopen(path, "r");
-    char text[LINE];
-    int whole = 1;
-    while (file && fgets(text, sizeof text, file)) {
-        const size_t n = strlen(text);
-        whole = n && text[n - 1] == '\n';
-        if (!n) /* it begins with a zero byte: not this program's */
-            continue;
-        if (!whole)
-            break;
-        if (t->lines == t->capacity) {
-            const int more = 2 * t->capacity + 64;
-            char **line = host_new(more, sizeof *line);
-            if (t->lines)
-                memcpy(line, t->line, (size_t)t->lines * sizeof *line);
-            free(t->line);
-            t->line = line;
-            t->capacity = more;
-        }
-        char *copy = host_new((int64_t)n, 1);
-        memcpy(copy, text, n - 1);
-        t->line[t->lines++] = copy;
-    }
-    const int is_new = !file;
+    FILE *file = fopen(path, "rb");
+    const int is_new = !file, is_cut = file && read_log(t, file);
     if (file)
         fclose(file);
     t->log = fopen(path, "a");
-    if (!t->log) {
-        fprintf(stderr, "%s: %s\n", path, strerror(errno));
-        return 0;
+    if (t->log) {
+        fprintf(t->log, "%s%s", is_cut ? "\n" : "", is_new ? header : "");
+        if (!fflush(t->log))
+            return 1;
     }
-    fprintf(t->log, "%s%s", whole ? "" : "\n", is_new ? header : "");
-    if (!fflush(t->log))
-        return 1;
     fprintf(stderr, "%s: %s\n", path, strerror(errno));
     return 0;
 }
@@ -110,10 +102,10 @@ static int known(const struct tuner *t, int k, int plan, int round, struct time 
     char key[LINE];
     int found = 0;
     key_of(key, t, k, plan, round);
-    for (int i = 0; i < t->lines; i++) {
-        if (strncmp(t->line[i], key, strlen(key)))
+    for (size_t at = 0; at < t->bytes; at += strlen(t->text + at) + 1) {
+        if (strncmp(t->text + at, key, strlen(key)))
             continue;
-        const char *rest = t->line[i] + strlen(key);
+        const char *rest = t->text + at + strlen(key);
         struct time read = {0, 0, 0, NULL};
         if (sscanf(rest, "%lf\t%lf\t%lf", &read.ms, &read.least, &read.error) != 3)
             read.why = rest;
@@ -163,10 +155,8 @@ static void *random_rows(int64_t n, cgtp_type type, uint64_t seed)
     enum { PIECE = 1000003 };
     const int64_t piece = n < PIECE ? n : PIECE;
     void *host = host_new(piece, (size_t)size), *p = device_new((size_t)n * (size_t)size);
-    for (int64_t i = 0; i < piece; i++) {
-        const double value = ((double)(2 * (next(&seed) % (1 << 18)) + 1) - (1 << 18)) / (1 << 18);
-        cgtp_put_number(host, type, i, value);
-    }
+    for (int64_t i = 0; i < piece; i++)
+        cgtp_put_number(host, type, i, random_value(&seed));
     for (int64_t at = 0; at < n; at += piece)
         device_write((char *)p + at * size, host, (size_t)((n - at < piece ? n - at : piece) * size));
     free(host);
@@ -516,13 +506,28 @@ static void list(const struct tuner *t)
     }
 }
 
+/* Measures what is asked for, once the log is open. */
+static void tune_all(struct tuner *t)
+{
+    const int kernels = t->test->kernels;
+    int *chosen = host_new(kernels, sizeof *chosen);
+    printf("%s for %s, on %s: %s\n", t->test->product->name, t->tune->architecture, t->device, t->problem);
+    for (int k = 0; k < kernels; k++)
+        t->todo += is_asked_for(t, k) ? 1 + t->tune->kernel[k].alternatives : 0;
+    for (int k = 0; k < kernels; k++)
+        if (is_asked_for(t, k))
+            chosen[k] = tune_kernel(t, k);
+    print_block(t, chosen);
+    free(chosen);
+}
+
 int cgtp_tune_run(const cgtp_tune *tune, int argc, char **argv)
 {
     const cgtp_selftest *test = tune->test;
     struct tuner t = {
         .tune = tune, .test = test, .arguments = {.degree = 64, .items = 50000, .runs = 25, .gain = 2}};
     char log[LINE];
-    int *chosen = host_new(test->kernels, sizeof *chosen), asked = 0;
+    int asked = 0, status = 2;
     snprintf(log, sizeof log, "%s.tune.tsv", test->product->name);
     if (!read_arguments(argc, argv, &t.arguments))
         return 2;
@@ -537,21 +542,13 @@ int cgtp_tune_run(const cgtp_tune *tune, int argc, char **argv)
         return 0;
     }
     cgtp_tune_device_name(t.device, sizeof t.device);
-    if (!make_graph(test, &t.arguments, &t.graph, t.problem) ||
-        !open_log(&t, t.arguments.log ? t.arguments.log : log))
-        return 2;
-    printf("%s for %s, on %s: %s\n", test->product->name, tune->architecture, t.device, t.problem);
-    for (int k = 0; k < test->kernels; k++)
-        t.todo += is_asked_for(&t, k) ? 1 + tune->kernel[k].alternatives : 0;
-    for (int k = 0; k < test->kernels; k++)
-        if (is_asked_for(&t, k))
-            chosen[k] = tune_kernel(&t, k);
-    print_block(&t, chosen);
-    fclose(t.log);
-    for (int i = 0; i < t.lines; i++)
-        free(t.line[i]);
-    free(t.line);
+    if (make_graph(test, &t.arguments, &t.graph, t.problem) && open_log(&t, t.arguments.log ? t.arguments.log : log)) {
+        tune_all(&t);
+        status = t.wrong > 0;
+    }
+    if (t.log)
+        fclose(t.log);
+    free(t.text);
     graph_free(&t.graph);
-    free(chosen);
-    return t.wrong > 0;
+    return status;
 }

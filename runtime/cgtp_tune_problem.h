@@ -79,12 +79,6 @@ static int read_arguments(int argc, char **argv, struct arguments *a)
 
 /* ---- the graph ---- */
 
-static uint64_t next(uint64_t *seed)
-{
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return *seed >> 33;
-}
-
 struct edge {
     int64_t sender, receiver, number;
 };

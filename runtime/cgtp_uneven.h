@@ -185,12 +185,8 @@ CGTP_DEVICE void cgtp_reduce_items(T *to, real *value, bool there)
         some[i] = i < here ? value[done + i] : 0;
     cgtp_sums<width, lanes>(some);
     const int index = cgtp_sums_index<width>();
-    if (there && cgtp_lane() % lanes < width && index < here) {
-        if constexpr (how == CGTP_ADD)
-            cgtp_add(to + done + index, some[0]);
-        else
-            cgtp_leave(to + done + index, some[0]);
-    }
+    if (there && cgtp_lane() % lanes < width && index < here)
+        cgtp_bring_out<how>(to + done + index, some[0]);
     if constexpr (left > lanes)
         cgtp_reduce_items<n, how, lanes, done + lanes>(to, value, there);
 }

@@ -67,6 +67,16 @@ CGTP_DEVICE void cgtp_leave(real *global, real value)
 {
     *global = value;
 }
+
+enum cgtp_how { CGTP_STORE, CGTP_ADD }; /* CGTP_ADD: atomically */
+template <cgtp_how how, typename T> CGTP_DEVICE void cgtp_bring_out(T *global, real value)
+{
+    if constexpr (how == CGTP_ADD)
+        cgtp_add(global, value);
+    else
+        cgtp_leave(global, value);
+}
+
 /* ---- sums over lanes ---- */
 
 /* Sums of n (1, 2, 4, 8, 16 or 32) values over groups of neighbouring lanes, or all: afterwards value[0] of a group's
@@ -110,8 +120,6 @@ CGTP_BOTH constexpr int cgtp_sums_length(int n)
     return n - rest + power;
 }
 
-enum cgtp_how { CGTP_STORE, CGTP_ADD }; /* CGTP_ADD: atomically */
-
 /* Sums n values over the lanes and stores them at `to`, or adds them there. `value` has cgtp_sums_length(n)
  * elements and is used up. All lanes call. */
 template <int n, cgtp_how how, typename T> CGTP_DEVICE void cgtp_reduce_lanes(T *to, real *value)
@@ -122,50 +130,43 @@ template <int n, cgtp_how how, typename T> CGTP_DEVICE void cgtp_reduce_lanes(T 
         value[i] = 0;
     cgtp_sums<width>(value);
     const int index = cgtp_sums_index<width>();
-    if (cgtp_lane() < width && (here == width || index < here)) {
-        if constexpr (how == CGTP_ADD)
-            cgtp_add(to + index, value[0]);
-        else
-            cgtp_leave(to + index, value[0]);
-    }
+    if (cgtp_lane() < width && (here == width || index < here))
+        cgtp_bring_out<how>(to + index, value[0]);
     if constexpr (n > CGTP_LANES)
         cgtp_reduce_lanes<n - CGTP_LANES, how>(to + CGTP_LANES, value + CGTP_LANES);
 }
 
 /* ---- vectors of consecutive elements ---- */
 
-/* r[0 .. n-1] from / to memory in the widest pieces that n allows; the address is a multiple of n elements or
- * 16 bytes. */
+/* The widest piece that n elements are whole multiples of. */
+template <bool four, bool two> struct cgtp_vector {
+    typedef real type;
+};
+template <bool two> struct cgtp_vector<true, two> {
+    typedef float4 type;
+};
+template <> struct cgtp_vector<false, true> {
+    typedef float2 type;
+};
+template <int n> using cgtp_widest = typename cgtp_vector<n % CGTP_WIDE == 0, n % 2 == 0 && sizeof(real) == 4>::type;
+
+/* r[0 .. n-1] from / to memory in such pieces; the address is a multiple of n elements or 16 bytes. */
 template <int n> CGTP_DEVICE void cgtp_load(real *r, const real *p)
 {
-    constexpr int wide = 16 / (int)sizeof(real);
-    if constexpr (n % wide == 0) {
+    constexpr int wide = (int)(sizeof(cgtp_widest<n>) / sizeof(real));
+    CGTP_UNROLL
+    for (int i = 0; i < n; i += wide) {
+        const cgtp_widest<n> v = *(const cgtp_widest<n> *)(p + i);
         CGTP_UNROLL
-        for (int i = 0; i < n; i += wide) {
-            float4 v = *(const float4 *)(p + i);
-            const real *q = (const real *)&v;
-            CGTP_UNROLL
-            for (int j = 0; j < wide; j++)
-                r[i + j] = q[j];
-        }
-    } else if constexpr (n % 2 == 0 && sizeof(real) == 4) {
-        CGTP_UNROLL
-        for (int i = 0; i < n; i += 2) {
-            float2 v = *(const float2 *)(p + i);
-            r[i] = v.x;
-            r[i + 1] = v.y;
-        }
-    } else {
-        CGTP_UNROLL
-        for (int i = 0; i < n; i++)
-            r[i] = p[i];
+        for (int j = 0; j < wide; j++)
+            r[i + j] = ((const real *)&v)[j];
     }
 }
 
 /* From an address that is a multiple of 16 bytes, whatever n is. */
 template <int n> CGTP_DEVICE void cgtp_load_row(real *r, const real *p)
 {
-    constexpr int wide = 16 / (int)sizeof(real), whole = n / wide * wide;
+    constexpr int whole = n / CGTP_WIDE * CGTP_WIDE;
     if constexpr (whole > 0)
         cgtp_load<whole>(r, p);
     CGTP_UNROLL
@@ -175,25 +176,14 @@ template <int n> CGTP_DEVICE void cgtp_load_row(real *r, const real *p)
 
 template <int n> CGTP_DEVICE void cgtp_store(real *p, const real *r)
 {
-    constexpr int wide = 16 / (int)sizeof(real);
-    if constexpr (n % wide == 0) {
+    constexpr int wide = (int)(sizeof(cgtp_widest<n>) / sizeof(real));
+    CGTP_UNROLL
+    for (int i = 0; i < n; i += wide) {
+        cgtp_widest<n> v;
         CGTP_UNROLL
-        for (int i = 0; i < n; i += wide) {
-            float4 v;
-            real *q = (real *)&v;
-            CGTP_UNROLL
-            for (int j = 0; j < wide; j++)
-                q[j] = r[i + j];
-            *(float4 *)(p + i) = v;
-        }
-    } else if constexpr (n % 2 == 0 && sizeof(real) == 4) {
-        CGTP_UNROLL
-        for (int i = 0; i < n; i += 2)
-            *(float2 *)(p + i) = make_float2((float)r[i], (float)r[i + 1]);
-    } else {
-        CGTP_UNROLL
-        for (int i = 0; i < n; i++)
-            p[i] = r[i];
+        for (int j = 0; j < wide; j++)
+            ((real *)&v)[j] = r[i + j];
+        *(cgtp_widest<n> *)(p + i) = v;
     }
 }
 
@@ -250,12 +240,8 @@ template <int n, cgtp_how how, typename T> CGTP_DEVICE void cgtp_join_sums(T *to
     }
     cgtp_sums<CGTP_WIDE, group>(sum);
     const int index = chunk * CGTP_WIDE + cgtp_sums_index<CGTP_WIDE>();
-    if (member < CGTP_WIDE) {
-        if constexpr (how == CGTP_ADD)
-            cgtp_add(to + index, sum[0]);
-        else
-            cgtp_leave(to + index, sum[0]);
-    }
+    if (member < CGTP_WIDE)
+        cgtp_bring_out<how>(to + index, sum[0]);
 }
 
 } // namespace

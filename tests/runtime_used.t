@@ -38,7 +38,7 @@ def definitions(text):
             piece = ''
     for piece in pieces + [piece]:
         names = set(re.findall(rf'^\s*#define\s+({NAME})', piece, re.M))
-        names |= set(re.findall(rf'\b(?:struct|typedef\s+\w+)\s+({NAME})', piece.split('{')[0]))
+        names |= set(re.findall(rf'\b(?:struct|using|typedef\s+\w+)\s+({NAME})', piece.split('{')[0]))
         if re.match(r'\s*enum', piece):
             names |= set(re.findall(NAME, piece))
         head = piece.split('{')[0].split(';')[0]

@@ -56,19 +56,15 @@ with tempfile.TemporaryDirectory() as folder:
             ('a line that ends within its key', KEY[:-9] + b'\n' + time, '2 lines, known 2 1.5 0.25 -', b''),
             ('a line that ends behind its key', KEY + b'\n', '1 lines, known 0 0 0 ', b''),
             ('empty lines', b'\n\n' + time, '3 lines, known 2 1.5 0.25 -', b''),
-            ('a line that begins with a zero byte', HEADER + b'\0' + time + time, '2 lines, known 2 1.5 0.25 -', b''),
+            ('a line that begins with a zero byte', HEADER + b'\0' + time + time, '3 lines, known 2 1.5 0.25 -', b''),
             ('zero bytes at the end', time + b'\0\0\0', '1 lines, known 2 1.5 0.25 -', b'\n'),
-            ('a line longer than any', time + b'x' * 100000 + b'\n', '1 lines, known 2 1.5 0.25 -', b'\n'),
+            ('a line longer than any', time + b'x' * 100000 + b'\n', '2 lines, known 2 1.5 0.25 -', b''),
             ('other bytes', time + bytes(range(128, 256)) + b'\n', '2 lines, known 2 1.5 0.25 -', b''),
             ('many lines', b'x\n' * 1000 + time, '1001 lines, known 2 1.5 0.25 -', b'')):
         equal(read(content), (0, said + '\n', end + added), name)
 
-    # Of 64 lines the list is made once, of 65 twice.
-    for lines, most in (64, 65), (65, 67):
-        equal(read(b'x\n' * lines, most)[0], 0, f'{lines} lines, {most} allocations')
-        for allocations in (0, most - 1):
-            equal(read(b'x\n' * lines, allocations), (2, 'Bail out! out of memory\n', b''),
-                  f'{lines} lines, {allocations} allocations: the end, in words')
+    equal(read(time, 1)[0], 0, 'one allocation')
+    equal(read(time, 0), (2, 'Bail out! out of memory\n', b''), 'none: the end, in words')
 
     status, said, more = read(time, preexec_fn=no_room, restore_signals=False)
     ok(status == 2 and 'The log cannot be written: ' in said and not more, 'no room for another time: an error', said, more)

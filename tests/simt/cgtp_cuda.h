@@ -128,13 +128,6 @@ template <int n> CGTP_DEVICE void cgtp_store_stream(real *p, const real *r)
 
 CGTP_DEVICE void cgtp_read16_stream(real *r, const real *p) { simt_read(r, p, 16, 16); }
 
-template <typename T> CGTP_DEVICE void cgtp_put16(T *global, const T *shared)
-{
-    unsigned char bytes[16];
-    simt_read(bytes, shared, 16, 16);
-    simt_write(global, bytes, 16, 16);
-}
-
 template <int size, typename T> CGTP_DEVICE void cgtp_put(T *global, const T *shared)
 {
     unsigned char bytes[size];

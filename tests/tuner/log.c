@@ -48,16 +48,19 @@ int main(int argc, char **argv)
     if (argc != 3)
         return 1;
     left = atol(argv[2]);
-    if (!open_log(&t, argv[1]))
+    if (!open_log(&t, argv[1])) {
+        free(t.text);
         return 2;
+    }
     const int found = known(&t, 0, 0, 1, &time);
-    printf("%d lines, %s %g %g %g %s\n", t.lines, found ? "known" : "unknown", time.ms, time.least, time.error,
+    int lines = 0;
+    for (size_t at = 0; at < t.bytes; at += strlen(t.text + at) + 1)
+        lines++;
+    printf("%d lines, %s %g %g %g %s\n", lines, found ? "known" : "unknown", time.ms, time.least, time.error,
            time.why ? time.why : "-");
     const struct time now = {4, 3, 0, NULL};
     record(&t, 0, 0, 2, &now);
     fclose(t.log);
-    for (int i = 0; i < t.lines; i++)
-        free(t.line[i]);
-    free(t.line);
+    free(t.text);
     return 0;
 }
