@@ -77,6 +77,8 @@ OBJECTS := $(SOURCES:cgtpgen/%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/runtime_texts.o
 LIBRARY := $(filter-out $(BUILD)/obj/cli/main.o,$(OBJECTS))
 UNITS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(wildcard tests/unit_*.c))
 SCRIPTS := $(wildcard tests/*.t)
+# The runtime of the host, which tests are linked with.
+RUNTIME_OBJECTS := $(addprefix $(BUILD)/obj/runtime/,cgtp.o cgtp_check.o cgtp_ranks.o)
 TEST_NEEDS :=
 
 # What `make test` runs: the tests named by T, or all, those first that take longest, so that none is left to run
@@ -141,8 +143,6 @@ $(BUILD)/obj/runtime_texts.o: $(BUILD)/runtime_texts.c $(BUILD)/flags
 $(BUILD)/cgtpgen: $(OBJECTS)
 	$(Q)$(CC) $(SANITIZER) $(INSTRUMENT) $(LDFLAGS) -o $@ $^ -lyaml
 
-# The runtime of the host, which unit tests are linked with.
-RUNTIME_OBJECTS := $(addprefix $(BUILD)/obj/runtime/,cgtp.o cgtp_check.o cgtp_ranks.o)
 $(BUILD)/obj/runtime/%.o: runtime/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(Q)$(COMPILE) -c -o $@ $<

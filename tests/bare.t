@@ -79,7 +79,15 @@ def test_flags(root):
            ('<yaml.h>' in result.stdout) == (name == 'no libyaml'), f'{name}: told', result.stdout)
 
 
+def test_one(root):
+    """One test of a new build: what it is linked with is built, too."""
+    told = run('make', '-n', f'BUILD={root}/new', 'T=golden_single', 'test-needs', MAKEFLAGS='', MFLAGS='').stdout
+    objects = [name for name in ('cgtp', 'cgtp_check', 'cgtp_ranks') if f'/obj/runtime/{name}.o' in told]
+    equal(objects, ['cgtp', 'cgtp_check', 'cgtp_ranks'], "T=golden_single: the runtime's objects are made before")
+
+
 with tempfile.TemporaryDirectory() as ROOT:
+    test_one(ROOT)
     test_house(ROOT)
     test_why(ROOT)
     test_flags(ROOT)
