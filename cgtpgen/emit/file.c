@@ -67,6 +67,7 @@ void emit_schedules(struct source *w, const char *qualifier)
     for (int s = 0; s < w->kernel->schedules; s++)
         w->kernel->schedule[s].evaluation->device(w, &w->kernel->schedule[s]);
     w->out = out;
+    w->constants = NULL;
     constants_print(out, &constants, w->plan, qualifier);
     text_put(out, text_string(&code), code.n);
 }

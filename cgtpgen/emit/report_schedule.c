@@ -119,8 +119,10 @@ static void owners(struct page *p, const struct figure *list)
     put(p, "<text class=\"s\" x=\"0\" y=\"11\">paths, in the colour of their %s</text>\n", list->word);
     double at = 0;
     for (int i = 0; i < list->n; i++) {
-        const struct figure *f = find(list->record[i], false);
-        const double wide = whole > 0 ? OWNERS * find(list->record[i], true)->number / whole : 0;
+        const struct figure *f = find(list->record[i], false), *part = find(list->record[i], true);
+        if (!f || !part)
+            continue;
+        const double wide = whole > 0 ? OWNERS * part->number / whole : 0;
         const int y = OWNERS_HIGH + 38;
         put(p, "<g class=\"%s\"><path class=\"%s\" d=\"", page_color(i), each < 8 ? "f" : "w");
         for (int k = 0; k < f->n; k++)

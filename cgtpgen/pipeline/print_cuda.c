@@ -136,7 +136,7 @@ static const char *rows_apart(const struct printer *c, const struct operand *o, 
 /* The unit that is worked on so many turns from here. */
 static const char *unit_of(const struct printer *c, const struct place *q, int skew)
 {
-    return skew > c->filling ? "next" : c->p->loop[q->clock].name;
+    return skew > (c->filling ? 1 : 0) ? "next" : c->p->loop[q->clock].name;
 }
 
 static const char *row_of(const struct printer *c, const struct place *q, const struct field *f, int skew)

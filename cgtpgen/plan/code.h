@@ -74,8 +74,8 @@ struct code *code_begin(struct arena *, const struct recipe *);
 int code_load(struct code *, int operand, int component, bool item);
 int code_constant(struct code *, struct surd); /* of either sign */
 int code_mul(struct code *, int a, int b);
-int code_add(struct code *, int c, int a);
-int code_fma(struct code *, int a, int b, int c); /* c + a * b */
+int code_add(struct code *, int to, int a);
+int code_fma(struct code *, int a, int b, int to); /* to + a * b */
 
 /* Is the value one or minus one? */
 bool code_is_unit(const struct code *, int value);

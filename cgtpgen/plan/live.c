@@ -170,7 +170,7 @@ static bool ends(const struct trace *t, const struct instruction *i, int k)
 {
     int uses = 0;
     for (int j = 0; j < 3; j++) {
-        if (i->from[j] == i->from[k] && j < k)
+        if (j < k && i->from[j] == i->from[k])
             return false;
         uses += i->from[j] == i->from[k];
     }
