@@ -4,6 +4,7 @@ runs are compared row by row.
 """
 import csv
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -63,6 +64,12 @@ def check_rows(folder):
     equal([found[key] for key in ('items', 'senders', 'receivers', 'x', 'y', 'w', 'z')],
           ['50000', '0', '0', '32x0o+32x0e+32x1o+32x1e', '1x0e+1x1o', '320', '704'],
           'how many items there were, and of which product')
+    head, row = ([cell.strip() for cell in line.strip().strip('|').split('|')] for line in made.stdout.splitlines()
+                 if line.startswith(('| product ', '| renamed ')))
+    equal((head[-1], row[-1]), ('workspace MiB', f"{int(found['workspace']) / 2**20:.1f}"), 'the table has the workspace')
+    with open('docs/benchmarks.md') as file:
+        page = re.search(r'^\| product \| graph or rows \|.*', file.read(), re.M).group()
+    equal(page.strip('| ').split(' | ')[2:], head[2:], 'and so has that of the page')
 
 
 def check_compare(folder):

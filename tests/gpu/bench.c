@@ -210,10 +210,10 @@ static int by_place_and_time(const void *a, const void *b)
 
 static void print_head(void)
 {
-    printf("| %-25s | %-6s | %-4s | %-15s | %-13s | %8s | %8s | %7s | %7s | %-12s | %8s | %5s |\n", "product",
+    printf("| %-25s | %-6s | %-4s | %-15s | %-13s | %8s | %8s | %7s | %7s | %-12s | %8s | %5s | %13s |\n", "product",
            "place", "type", "kernel", "reduction", "ms", "least", "floor", "x floor", "best peer", "peer ms",
-           "gain");
-    printf("|---|---|---|---|---|---:|---:|---:|---:|---|---:|---:|\n");
+           "gain", "workspace MiB");
+    printf("|---|---|---|---|---|---:|---:|---:|---:|---|---:|---:|---:|\n");
 }
 
 /* A peer's milliseconds and the gain, or dashes. */
@@ -234,10 +234,10 @@ static struct peer_text peer_text(const struct result *r)
 static void print_result(const struct result *r)
 {
     const struct peer_text peer = peer_text(r);
-    printf("| %-25s | %-6s | %-4s | %-15s | %-13s | %8.4f | %8.4f | %7.4f | %7.2f | %-12s | %8s | %5s |\n",
+    printf("| %-25s | %-6s | %-4s | %-15s | %-13s | %8.4f | %8.4f | %7.4f | %7.2f | %-12s | %8s | %5s | %13.1f |\n",
            option.variants ? r->entry->product->name : r->key.problem, r->key.place, r->key.type,
            r->key.kernel, r->reduction, r->time.ms, r->time.least, r->floor, r->time.ms / r->floor,
-           r->peer ? r->peer->name : "-", peer.ms, peer.gain);
+           r->peer ? r->peer->name : "-", peer.ms, peer.gain, (double)r->workspace / 0x1p20);
     if (r->checked < 0)
         printf("# WRONG: %s of the row above is off by %.3g of its bound\n", r->sample.output,
                r->sample.ratio);
