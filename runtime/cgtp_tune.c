@@ -324,7 +324,7 @@ static int ascending(const void *a, const void *b)
 /* Times a plan that is right. */
 static void time_plan(struct tuner *t, struct bench *b, int plan, struct time *time)
 {
-    double ms[RUNS_MOST], sum = 0;
+    double ms[RUNS_MOST] = {0}, sum = 0;
     int runs = 0;
     for (int i = 0; i < WARM_UP; i++)
         call(t, b, plan);

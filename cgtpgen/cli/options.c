@@ -488,7 +488,7 @@ bool options_read(struct arena *a, int argc, char *const *argv, struct options *
             text_printf(error, "cgtpgen: %s is given twice\n", name);
             return false;
         }
-        if (!read_value(a, (enum option)option, value, o, error))
+        if (!read_value(a, (enum option)option, value ? value : "", o, error))
             return false;
     }
     if (o->action != ACTION_GENERATE)
