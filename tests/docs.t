@@ -47,6 +47,7 @@ COMPILE = {'c': ['gcc', '-Werror', '-fsyntax-only'], 'cpp': ['g++', '-Werror', '
            'cuda': ['nvcc', '-std=c++17', '-c', '-o', '/dev/null', '-x', 'c++']}  # what runs on the host
 # The spec, the C interface and measurements are looked up, not read; one page each.
 LONG = ('docs/spec.md', 'docs/c_interface.md', 'docs/benchmarks.md')
+MUCH = 100  # letters that no two pages have in common
 # Pages that go on in the folder of another, which is run before.
 CONTINUED = {'docs/tutorial_gpu.md': 'docs/tutorial.md', 'docs/pytorch_programs.md': 'docs/pytorch.md'}
 CHECKOUT = ('specs', 'runtime', 'generated')
@@ -268,6 +269,24 @@ with tempfile.TemporaryDirectory() as ROOT:
     equal([key for key in UNRUN if key not in taken], [], 'what is not run is there')
     lengths = {path: read(path).count('\n') for path in PAGES if path not in LONG}
     equal({path: n for path, n in lengths.items() if n > 300}, {}, 'no page but those has more than 300 lines')
+    equal(shared_paragraphs(), {}, 'no two pages have a paragraph, an item or a row of a table in common')
+
+
+def words_of(text):
+    return ' '.join(re.findall('[a-z0-9]+', re.sub(r'\]\([^)]*\)', ']', text.lower())))
+
+
+def shared_paragraphs():
+    """Paragraphs, items and rows of tables that stand on several pages, by their words: those of at least MUCH letters. And
+    sentences as long."""
+    found = {}
+    for path in PAGES:
+        text = re.sub(r'^```.*?^```', '', read(path), flags=re.M | re.S)
+        pieces = re.split(r'\n\s*\n|\n(?=[|] |- )', text)
+        for piece in pieces + [sentence for piece in pieces for sentence in re.split(r'(?<=[.:;])\s+', piece)]:
+            found.setdefault(words_of(piece), set()).add(path)
+    return {words: sorted(paths) for words, paths in found.items() if len(words) >= MUCH and len(paths) > 1}
+
 
 def check_walk():
     """What design.md shows of mace_large's backward, with parts left out, is in the file that it names."""
