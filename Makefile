@@ -194,6 +194,8 @@ install: $(INSTALL_PROGRAM)
 	    > "$$root/share/cgtpgen/cgtpgen-config-version.cmake"; \
 	prefix=$(call quoted,$(PREFIX)); case $$prefix in /*) ;; *) prefix=$$(pwd)/$$prefix ;; esac; \
 	prefix=$${prefix%/}; \
+	case $$prefix in *' '*) echo "make install: no Makefile can include $$prefix/share/cgtpgen/cgtpgen.mk, as its name has a \
+	space; CMake and Meson can" ;; esac; \
 	$(if $(INSTALL_PREFIX),prefix=$(call quoted,$(INSTALL_PREFIX));) \
 	printf '%s\n' "prefix=$$prefix" 'datadir=$${prefix}/share/cgtpgen' 'makefile=$${datadir}/cgtpgen.mk' \
 	    'generator=$${prefix}/bin/cgtpgen' '' 'Name: cgtpgen' \

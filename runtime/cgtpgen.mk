@@ -2,7 +2,7 @@
 # cgtpgen.mk - for GNU Make (4.0 or later): generates products and compiles them, with the runtime, for linking.
 #
 #     CGTPGEN_SPECS = specs/mace_large.yaml
-#     include $(shell pkg-config --variable=makefile cgtpgen)
+#     include $(shell pkg-config --print-errors --variable=makefile cgtpgen)
 #
 #     program: program.o $(CGTPGEN_LIBRARY)
 #     	$(CGTPGEN_LINK) -o $@ $^
@@ -26,7 +26,7 @@
 # CGTPGEN_CFLAGS, CGTPGEN_NVCCFLAGS  how the objects made here are optimised, after CFLAGS and NVCCFLAGS, whatever these
 #                  say (-O3); "-O3 -march=native" is fastest, for this machine alone
 # CGTPGEN_OPENMP   c: threads (-fopenmp where the compiler has it); empty: one thread
-# CGTPGEN          the generator: a program, found by PATH
+# CGTPGEN          the generator: a program, found by PATH or where this file was installed
 # CGTPGEN_OPTIONS  more options of it
 # CGTPGEN_DIR      where everything goes (cgtpgen-out)
 # CGTPGEN_CLEAN_GOALS  goals for which nothing is generated (%clean)
@@ -39,7 +39,8 @@
 # CGTPGEN_DIR may be a folder of one's own, even `.`: what is made there is named after products or begins with cgtp or
 # libcgtpgen.
 
-CGTPGEN ?= cgtpgen
+CGTPGEN_DATA := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
+CGTPGEN ?= $(or $(if $(shell command -v cgtpgen),cgtpgen),$(abspath $(wildcard $(CGTPGEN_DATA)/../../bin/cgtpgen)),cgtpgen)
 CGTPGEN_BACKEND ?= cuda
 CGTPGEN_ARCH ?= sm_90
 CGTPGEN_DIR ?= cgtpgen-out
@@ -50,7 +51,6 @@ CGTPGEN_CFLAGS ?= -O3
 CGTPGEN_NVCCFLAGS ?= -O3
 
 CGTPGEN_GOAL := $(.DEFAULT_GOAL)
-CGTPGEN_DATA := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
 CGTPGEN_CUDA := $(filter cuda,$(CGTPGEN_BACKEND))
 CGTPGEN_CPPFLAGS := -I$(CGTPGEN_DIR) -I$(CGTPGEN_DATA)
 ifeq ($(origin CGTPGEN_OPENMP),undefined)
@@ -114,12 +114,15 @@ CGTPGEN_COMMAND_generate := $(CGTPGEN_GENERATE) \# $(CGTPGEN_SUM)
 CGTPGEN_COMMAND_archive := $(AR) rcs $(CGTPGEN_LIBRARY) $(CGTPGEN_OBJECTS)
 CGTPGEN_COMMAND_cc := $(CGTPGEN_CC) \# $(CGTPGEN_RUNTIME_SUM)
 CGTPGEN_COMMAND_nvcc := $(CGTPGEN_NVCC) \# $(CGTPGEN_RUNTIME_SUM)
+CGTPGEN_FIND_NVCC = command -v $(firstword $(NVCC)) > /dev/null || { echo "cgtpgen.mk: there is no program \
+    '$(firstword $(NVCC))', which compiles products in CUDA: set NVCC to where it is, or CGTPGEN_BACKEND to c" >&2; exit 1; }
 CGTPGEN_COMMANDS := generate archive cc $(if $(CGTPGEN_CUDA),nvcc)
 CGTPGEN_CHANGED := $(foreach name,$(CGTPGEN_COMMANDS),$(if $(call \
     CGTPGEN_DIFFERS,$(CGTPGEN_COMMAND_$(name)),$(shell cat $(CGTPGEN_DIR)/cgtpgen-$(name).command 2> /dev/null)),$(name)))
 $(CGTPGEN_CHANGED:%=$(CGTPGEN_DIR)/cgtpgen-%.command): CGTPGEN_FORCE
 $(CGTPGEN_COMMANDS:%=$(CGTPGEN_DIR)/cgtpgen-%.command):
 	@mkdir -p $(@D)
+	@$(if $(filter %-nvcc.command,$@),$(CGTPGEN_FIND_NVCC))
 	@printf '%s\n' '$(subst ','\'',$(CGTPGEN_COMMAND_$(patsubst cgtpgen-%.command,%,$(@F))))' > $@
 .PHONY: CGTPGEN_FORCE
 

@@ -9,11 +9,11 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
-from installed import NEGATIVE, PROGRAM, SPEC, install, project, read, run, write  # noqa: E402
+from installed import ENVIRONMENT, NEGATIVE, PROGRAM, SPEC, install, project, read, run, write  # noqa: E402
 from tap import done, equal, ok, skip  # noqa: E402
 
 MAKEFILE = '''CGTPGEN_SPECS = layer.yaml
-include $(shell pkg-config --variable=makefile cgtpgen)
+include $(shell pkg-config --print-errors --variable=makefile cgtpgen)
 
 program: program.o $(CGTPGEN_LIBRARY)
 \t$(CGTPGEN_LINK) -o $@ $^
@@ -201,6 +201,21 @@ def test_failures(folder):
           (2, "cgtpgen.mk: there is no program 'no-such-program'; install cgtpgen, or set CGTPGEN to where it is.  Stop.\n"),
           'no generator: one error')
     equal(run('make', 'clean', 'CGTPGEN=no-such-program', folder=folder).returncode, 0, 'make clean needs none')
+    known = dict(ENVIRONMENT)
+    ENVIRONMENT['PATH'] = known['PATH'].split(':', 1)[1]  # without the installation
+    planned = run('make', '-n', folder=folder)
+    ENVIRONMENT['PATH'] = known['PATH']
+    ok(planned.returncode == 0 and re.search(r'^/\S+/usr/bin/cgtpgen --backend=c', planned.stdout, re.M),
+       'a generator that PATH does not name: the one that is installed with the rules', planned.stdout)
+    run('make', 'clean', folder=folder)
+    result = run('make', 'CGTPGEN_BACKEND=cuda', 'NVCC=no-such-nvcc', folder=folder)
+    ok(result.returncode == 2 and "there is no program 'no-such-nvcc', which compiles products in CUDA: set NVCC to where it is, or "
+       'CGTPGEN_BACKEND to c' in result.stdout and 'Error 127' not in result.stdout, 'no nvcc: an error that says so', result.stdout)
+    run('make', 'clean', 'CGTPGEN_BACKEND=cuda', folder=folder)
+    ENVIRONMENT['PKG_CONFIG_PATH'] = '/no such folder'
+    result = run('make', folder=folder)
+    ENVIRONMENT['PKG_CONFIG_PATH'] = known['PKG_CONFIG_PATH']
+    ok(result.returncode == 2 and 'PKG_CONFIG_PATH' in result.stdout, 'not where pkg-config looks: it says so', result.stdout)
     result = run('make', 'CGTPGEN_DIR=two words', folder=folder)
     ok(result.returncode == 2 and "CGTPGEN_DIR is 'two words': make needs a name without spaces" in result.stdout,
        'an output folder with a space: an error', result.stdout)
@@ -227,7 +242,7 @@ def test_names(folder, root):
     ok(build(folder, told) is not None, 'a generator whose name has spaces and more')
     equal(build(folder, told), [], 'and again: nothing')
     shutil.copytree(f'{root}/usr/share/cgtpgen', f'{folder}/my runtime')
-    write(f'{folder}/Makefile', IN_C['Makefile'].replace('$(shell pkg-config --variable=makefile cgtpgen)', 'my\\ runtime/cgtpgen.mk'))
+    write(f'{folder}/Makefile', IN_C['Makefile'].replace('$(shell pkg-config --print-errors --variable=makefile cgtpgen)', 'my\\ runtime/cgtpgen.mk'))
     result = run('make', folder=folder)
     ok(result.returncode == 2 and "make sees 'runtime', must have a name without spaces" in result.stdout,
        'a runtime in a folder with a space: an error', result.stdout)

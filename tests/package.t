@@ -16,7 +16,7 @@ SANITIZED = '/san' in os.environ.get('BUILD', 'build')
 VERSION = re.search(r'"(.*)"', read('cgtpgen/util/version.h')).group(1)
 BUILD_IT = '''CGTPGEN_BACKEND = c
 CGTPGEN_SPECS = layer.yaml
-include $(shell pkg-config --variable=makefile cgtpgen)
+include $(shell pkg-config --print-errors --variable=makefile cgtpgen)
 
 program: program.c $(CGTPGEN_HEADERS) $(CGTPGEN_LIBRARY)
 \t$(CC) $(CGTPGEN_CPPFLAGS) -o $@ program.c $(CGTPGEN_LIBRARY) $(CGTPGEN_OPENMP)

@@ -53,6 +53,8 @@ def test_names(tree):
         installed = files_in(there) if os.path.isdir(there) else []
         ok(result.returncode == 0 and len(installed) > 100 and LIST in installed and 'bin/cgtpgen' in installed,
            f'PREFIX={prefix}: is installed there', result.stdout, len(installed))
+        equal('no Makefile can include' in result.stdout, ' ' in os.path.join(os.path.realpath(root), where),
+              f'PREFIX={prefix}: whether make can include from there is told')
         ok(len(files_in(root)) == len(before) + len(installed), f'PREFIX={prefix}: and nowhere else')
         package = run('env', f'PKG_CONFIG_PATH={there}/share/pkgconfig', 'pkg-config', '--variable=generator', 'cgtpgen')
         if shutil.which('pkg-config') and not set(prefix) & set('"\'`;&|*'):

@@ -42,7 +42,7 @@ SAYS = 'layer, {}: an array with elements, or the graph, is a null pointer\n'
 # A project that is compiled without optimisation.
 MAKEFILE = '''CFLAGS = -O0 -g
 CGTPGEN_SPECS = layer.yaml
-include $(shell pkg-config --variable=makefile cgtpgen)
+include $(shell pkg-config --print-errors --variable=makefile cgtpgen)
 program: program.o $(CGTPGEN_LIBRARY)
 	$(CGTPGEN_LINK) -o $@ $^
 program.o: program.c $(CGTPGEN_HEADERS)
