@@ -120,6 +120,7 @@ $(BUILD)/flags: FORCE
 	    echo '#include <yaml.h>' | $(CC) $(CPPFLAGS) $(CFLAGS) -E - > /dev/null 2>&1 || \
 	    { echo "There is no <yaml.h>: install libyaml's development files (on Debian, libyaml-dev)." >&2; exit 1; }; \
 	    echo $(call quoted,$(COMPILE) $(LDFLAGS)) > $@; \
+	    echo 'Compiling $(words $(OBJECTS)) files, some 20 seconds of one core; make -j takes several.'; \
 	fi
 
 $(BUILD)/obj/%.o: cgtpgen/%.c $(BUILD)/flags

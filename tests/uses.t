@@ -12,6 +12,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
+from examples import blocks  # noqa: E402
 from installed import ENVIRONMENT, install, read, run, write  # noqa: E402
 from tap import done, equal, ok, skip  # noqa: E402
 
@@ -100,6 +101,34 @@ def vendored(root):
     return equal((built.returncode, built.stdout), (0, SAYS.format('cuda')), 'CUDA: one source compiles and runs')
 
 
+def committed(root):
+    """2. As docs/vendoring.md has it, in a repository: what is committed is no object, and a new spec compiles all that reads it."""
+    folder = f'{root}/committed there'
+    os.mkdir(folder)
+    page = {words.split('file=')[1]: text for words, text, _ in blocks(read('docs/vendoring.md')) if 'file=' in words}
+    for name in 'layer.yaml', 'program.c', 'Makefile', '.gitignore':
+        write(f'{folder}/{name}', page[name])
+    command = ['cgtpgen', '--backend=c', VENDORED, '--prune', '-o', 'kernels', 'layer.yaml']
+    made = run(*command, folder=folder).stdout + run('make', 'program', 'fresh', 'CFLAGS=-O0', folder=folder).stdout
+    ok(os.path.exists(f'{folder}/program'), 'the page: is built', made)
+    if shutil.which('git'):
+        run('git', 'init', '-q', folder=folder)
+        run('git', 'add', '-A', folder=folder)
+        equal(sorted(run('git', 'ls-files', folder=folder).stdout.split()),
+              sorted([*page.keys() & set(os.listdir(folder)), *(f'kernels/{name}' for name in os.listdir(f'{folder}/kernels') if name[-2:] != '.o')]),
+              'the page: sources are committed, no objects')
+    else:
+        skip('what is committed', 'no git')
+    write(f'{folder}/layer.yaml', page['layer.yaml'].replace('32x1o', '31x1o'))
+    planned = run('make', '-n', 'fresh', 'program', 'CFLAGS=-O0', folder=folder).stdout
+    ok(' -c ' not in planned, 'the page: nothing is compiled again before the folder is', planned)
+    run(*command, folder=folder)
+    planned = run('make', '-n', 'program', 'CFLAGS=-O0', folder=folder).stdout
+    sources = {f'kernels/{name}' for name in os.listdir(f'{folder}/kernels') if name.endswith('.c')} | {'program.c'}
+    equal(set(re.findall(r' (\S+\.c)$', planned, re.M)), sources, 'the page: after another spec all that reads its header is')
+    equal(run('make', 'program', 'fresh', 'CFLAGS=-O0', folder=folder).returncode, 0, 'the page: up to date')
+
+
 def changed(folder, old, new, *options):
     """Lines that are added and removed in each file, where the spec changes so."""
     write(f'{folder}/layer.yaml', SPEC)
@@ -172,6 +201,6 @@ with tempfile.TemporaryDirectory() as ROOT:
     ENVIRONMENT['LC_ALL'] = 'C'
     HERE = f'{ROOT}/an empty folder'
     os.mkdir(HERE)
-    for use in called, vendored, reviewed, seen, newcomer:
+    for use in called, vendored, committed, reviewed, seen, newcomer:
         use(HERE)
 done()
