@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What tests do where something is not as a developer has it: an archive that was unpacked, in a folder whose name has a
-space, without git and beside folders of one's own; a build that fails; no libyaml, or no compiler."""
+space, without git, without pseudo terminals and beside folders of one's own; a build that fails; no libyaml, or no compiler."""
 import os
 import shutil
 import subprocess
@@ -9,7 +9,7 @@ import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
-from tap import done, equal, ok  # noqa: E402
+from tap import done, equal, ok, skip  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get('BUILD', 'build'))
 TREE = ['.ci', '.clang-format', '.gitignore', 'LICENSE', 'Makefile', 'README.md', 'cgtpgen', 'docs', 'generated', 'runtime',
@@ -52,6 +52,15 @@ def test_house(root):
     ok(result.returncode == 1 and "found:  ['LICENSE']" in result.stdout, 'what is missing is told', result.stdout[-2000:])
 
 
+def test_terminals():
+    """A root without pseudo terminals, as of debootstrap: what needs them is skipped, not failed."""
+    alone = ['unshare', '--mount', '--map-root-user']
+    if not shutil.which('unshare') or run(*alone, 'true').returncode:
+        return skip('no pseudo terminals', 'nothing takes them away here')
+    hidden = run(*alone, 'sh', '-c', f'mount -t tmpfs none /dev/pts && exec "{sys.executable}" tests/color.t')
+    return ok(hidden.returncode == 0 and '# SKIP no pseudo terminals' in hidden.stdout, 'no pseudo terminals: skipped', hidden.stdout)
+
+
 def test_why(root):
     """A script says why its program could not be built, and is the only one to end."""
     with open(f'{root}/main.c', 'w') as file:
@@ -89,6 +98,7 @@ def test_one(root):
 with tempfile.TemporaryDirectory() as ROOT:
     test_one(ROOT)
     test_house(ROOT)
+    test_terminals()
     test_why(ROOT)
     test_flags(ROOT)
 done()

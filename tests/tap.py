@@ -1,4 +1,4 @@
-"""TAP from Python: ok(condition, name, details...), equal(found, wanted, name), skip(name, why), done(). And plain(path),
+"""TAP from Python: ok(condition, name, details...), equal(found, wanted, name), skip(name, why), done(). has_terminals(), and plain(path),
 for what takes paths apart at spaces: of a checkout in a folder that has some."""
 import os
 import sys
@@ -29,6 +29,16 @@ def skip(name, why):
     global count
     count += 1
     print(f'ok {count} - {name} # SKIP {why}')
+
+
+def has_terminals():
+    """Can programs be shown a terminal? A bare root without /dev/pts has none."""
+    try:
+        for end in os.openpty():
+            os.close(end)
+    except OSError:
+        return False
+    return True
 
 
 links = []  # folders that go when the script ends

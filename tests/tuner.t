@@ -10,7 +10,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
-from tap import done, equal, ok, skip  # noqa: E402
+from tap import done, equal, has_terminals, ok, skip  # noqa: E402
 
 BUILD = os.environ.get('BUILD', 'build')
 GENERATOR = os.environ.get('CGTPGEN', f'{BUILD}/cgtpgen')
@@ -69,6 +69,24 @@ class Tuner:
     def rows(self):
         with open(self.log) as file:
             return [line.rstrip('\n').split('\t') for line in file]
+
+
+def shown_on_terminal(command):
+    """What it writes to standard error, which is a terminal."""
+    master, slave = os.openpty()
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=slave) as process:
+        os.close(slave)
+        shown = b''
+        while True:
+            try:
+                piece = os.read(master, 4096)
+            except OSError:  # nobody has the other end any more
+                piece = b''
+            if not piece:
+                break
+            shown += piece
+    os.close(master)
+    return shown.decode()
 
 
 def table(output):
@@ -136,24 +154,14 @@ if built:
     ok(('7.0000', 'as planned') in table(result.stdout), 'another problem has times of its own', result.stdout)
 
     # On a terminal, a bar.
-    master, slave = os.openpty()
-    with subprocess.Popen([f'{small.folder}/tune', '--runs=1', '--items=100', f'--log={small.log}.bar'], stdout=subprocess.DEVNULL,
-                          stderr=slave) as process:
-        os.close(slave)
-        shown = b''
-        while True:
-            try:
-                piece = os.read(master, 4096)
-            except OSError:  # nobody has the other end any more
-                piece = b''
-            if not piece:
-                break
-            shown += piece
-    os.close(master)
-    bars = re.findall(r'\r\[(#*)(\.*)\] (\d+) of (\d+)  forward: (\S.*?) *(?=\r|$)', shown.decode())
-    equal([(int(done_), text) for _, _, done_, _, text in bars[:1 + count]], list(enumerate(['as planned', *knobs])),
-          'a terminal is shown how far it is')
-    ok(all(len(full) == 24 * int(d) // int(n) and len(full + rest) == 24 for full, rest, d, n, _ in bars), 'by a bar', *bars)
+    if has_terminals():
+        shown = shown_on_terminal([f'{small.folder}/tune', '--runs=1', '--items=100', f'--log={small.log}.bar'])
+        bars = re.findall(r'\r\[(#*)(\.*)\] (\d+) of (\d+)  forward: (\S.*?) *(?=\r|$)', shown)
+        equal([(int(done_), text) for _, _, done_, _, text in bars[:1 + count]], list(enumerate(['as planned', *knobs])),
+              'a terminal is shown how far it is')
+        ok(all(len(full) == 24 * int(d) // int(n) and len(full + rest) == 24 for full, rest, d, n, _ in bars), 'by a bar', *bars)
+    else:
+        skip('a terminal is shown how far it is', 'no pseudo terminals')
 
     # Noise.
     one = [4.0, *[5.0] * count]
