@@ -271,21 +271,6 @@ template <int n, int m, typename T> CGTP_DEVICE void cgtp_store_lane(T (&slice)[
     cgtp_store<n>(slice + lane * n, r);
 }
 
-/* The same of a slice in which components are apart: v neighbouring channels, element r[u * d + i] of
- * component i of channel u; `lanes` lanes an item. */
-template <int v, int lanes = CGTP_LANES, int n, int m, typename T>
-CGTP_DEVICE void cgtp_load_lane_components(real (&r)[n], const T (&slice)[m], int lane)
-{
-    static_assert(m == n * CGTP_LANES, "a slice of these channels");
-    cgtp_load_components<v, n / v>(r, slice + lane / lanes * (lanes * n) + lane % lanes * v, lanes * v);
-}
-template <int v, int lanes = CGTP_LANES, int n, int m, typename T>
-CGTP_DEVICE void cgtp_store_lane_components(T (&slice)[m], const real (&r)[n], int lane)
-{
-    static_assert(m == n * CGTP_LANES, "a slice of these channels");
-    cgtp_store_components<v, n / v>(slice + lane / lanes * (lanes * n) + lane % lanes * v, lanes * v, r);
-}
-
 /* Of several: each array, its slice; each slice, its array. */
 template <int n, int m, typename T, typename... More>
 CGTP_DEVICE void cgtp_load_lanes(int lane, real (&r)[n], const T (&slice)[m], More &...more)

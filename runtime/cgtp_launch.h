@@ -13,12 +13,7 @@ namespace
 /* ---- checks, as in cgtp_c.h ---- */
 
 /* Arrays of a graph that a kernel reads. */
-enum {
-    CGTP_NEEDS_SENDER = 1,
-    CGTP_NEEDS_RECEIVER = 2,
-    CGTP_NEEDS_RECEIVER_ROW = 4,
-    CGTP_NEEDS_BY_SENDER = 8
-};
+enum { CGTP_NEEDS_SENDER = 1, CGTP_NEEDS_RECEIVER = 2, CGTP_NEEDS_RECEIVER_ROW = 4, CGTP_NEEDS_BY_SENDER = 8 };
 
 /* Has the graph what is needed? */
 template <typename Graph> static inline cgtp_status cgtp_check_lists(const Graph *graph, int needed)
@@ -98,10 +93,7 @@ template <typename Index> CGTP_DEVICE int64_t cgtp_lower_bound(const Index *list
 
 /* Fills n arrays with zeros in one launch. They begin at multiples of 16 bytes; bytes are even. strided: rows of so many
  * bytes, `stride` bytes after each other; all rows begin as the first one does where they are whole units of 16 bytes. */
-enum {
-    CGTP_CLEAR_BLOCK = 256,
-    CGTP_CLEAR_CHUNKS = 4
-}; /* threads; 16 bytes per thread, where blocks suffice */
+enum { CGTP_CLEAR_BLOCK = 256, CGTP_CLEAR_CHUNKS = 4 }; /* threads; 16 bytes per thread, where blocks suffice */
 struct cgtp_cleared {
     void *at;
     size_t bytes;

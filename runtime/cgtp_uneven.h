@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cgtp_uneven.h - the pipelined convolution of channels that are no whole warps, or more of a lane than it can store at once:
  * lanes with fewer channels than others, gradients of weights that leave together, items side by side in a warp;
- * and what one lane knows of an item. Included after cgtp_cuda.h.
+ * rows whose components are apart; and what one lane knows of an item. Included after cgtp_cuda.h.
  */
 #ifndef CGTP_UNEVEN_H
 #define CGTP_UNEVEN_H
@@ -10,6 +10,21 @@
 
 namespace
 {
+
+/* As cgtp_load_lane and cgtp_store_lane, of a slice in which components are apart: v neighbouring channels, element r[u * d + i] of
+ * component i of channel u; `lanes` lanes an item. */
+template <int v, int lanes = CGTP_LANES, int n, int m, typename T>
+CGTP_DEVICE void cgtp_load_lane_components(real (&r)[n], const T (&slice)[m], int lane)
+{
+    static_assert(m == n * CGTP_LANES, "a slice of these channels");
+    cgtp_load_components<v, n / v>(r, slice + lane / lanes * (lanes * n) + lane % lanes * v, lanes * v);
+}
+template <int v, int lanes = CGTP_LANES, int n, int m, typename T>
+CGTP_DEVICE void cgtp_store_lane_components(T (&slice)[m], const real (&r)[n], int lane)
+{
+    static_assert(m == n * CGTP_LANES, "a slice of these channels");
+    cgtp_store_components<v, n / v>(slice + lane / lanes * (lanes * n) + lane % lanes * v, lanes * v, r);
+}
 
 /* Zeros in all stages: lanes without channels read them. */
 template <typename Stage, int stages> CGTP_DEVICE void cgtp_clear_stages(Stage (&ring)[stages], int lane)

@@ -253,7 +253,7 @@ static void emit_plan(struct text *out, const struct source *w)
 
 /* Headers that only some kernels need: those in which these words are. */
 static const struct {
-    const char *header, *word[6];
+    const char *header, *word[7];
 } optional[] = {
     {"cgtp_narrow.h", {"cgtp_bfloat16", "cgtp_float16"}},
     {"cgtp_carry.h", {"cgtp_carr", "cgtp_finish"}},
@@ -262,7 +262,7 @@ static const struct {
     {"cgtp_shifted.h", {"cgtp_shifted_row"}},
     {"cgtp_uneven.h",
      {"cgtp_clear_stages", "cgtp_join_items", "cgtp_note", "cgtp_outgoing_s", "cgtp_reduce_items",
-      "_apart<"}},
+      "_lane_components<", "_apart<"}},
 };
 
 /* The runtime's headers that the kernel's schedules need, and its code. */
