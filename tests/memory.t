@@ -21,6 +21,7 @@ from tap import done, equal, ok  # noqa: E402
 GENERATOR, CC = os.environ.get('CGTPGEN', 'build/cgtpgen'), os.environ.get('CC', 'gcc')
 CXX = shutil.which('clang++') or shutil.which('g++')
 PADDING = 128
+DEGREE = 32  # edges of a node, as -Wmemory takes it
 GRAPHS = ((5000000, 130000, 130000), (400000, 9000, 70000))  # items, senders, receivers: many edges, for which formulas are
 
 
@@ -206,6 +207,18 @@ def warned(folder):
         asked = run(GENERATOR, '-Wmemory', '-o', folder, f'specs/{spec}.yaml').stdout
         equal(re.findall(r'of kernel (\w+) takes .* \[-Wmemory\]', asked), kernels, f'-Wmemory, {spec}')
     equal(run(GENERATOR, '-o', folder, 'specs/nequip_water.yaml').stdout, '', 'unasked: nothing')
+    specs = sorted(glob.glob('specs/*.yaml'))
+    told = run(GENERATOR, '-Wno-all', '-Wmemory', '-o', folder, *specs).stdout
+    large = set()
+    for product in report('cuda', specs):
+        for kernel in product['kernels']:
+            by, rows = kernel['workspace']['bytes'], kernel['bytes_per_row']
+            workspace = by.get('edge', by.get('item', 0)) + (by['sender'] + by['receiver']) / DEGREE
+            if workspace > (kernel['bytes_per_item'] + (rows['sender'] + rows['receiver']) / DEGREE) / 4:
+                large.add((product['name'], kernel['name']))
+    equal(set(re.findall(r'^specs/(\w+)\.yaml:.* the workspace of kernel (\w+) takes ', told, re.M)), large,
+          f'-Wmemory: of {len(specs)} specs those {len(large)} kernels whose workspace is a quarter of their arguments')
+    ok(large, 'there are some')
     refused = run(GENERATOR, '-Werror=memory', '-o', folder, 'specs/nequip_water.yaml')
     ok(refused.returncode == 1 and '[-Werror=memory]' in refused.stdout, '-Werror=memory', refused.stdout)
 

@@ -129,16 +129,20 @@ def committed(root):
     equal(run('make', 'program', 'fresh', 'CFLAGS=-O0', folder=folder).returncode, 0, 'the page: up to date')
 
 
-def changed(folder, old, new, *options):
+def changed(folder, old, new, backend='c'):
     """Lines that are added and removed in each file, where the spec changes so."""
-    write(f'{folder}/layer.yaml', SPEC)
-    run('cgtpgen', '--backend=c', '--emit=header,source,plan', *options, '-o', 'gen', 'layer.yaml', folder=folder)
-    before = {name: read(f'{folder}/gen/{name}').splitlines() for name in os.listdir(f'{folder}/gen')}
-    write(f'{folder}/layer.yaml', SPEC.replace(old, new))
-    run('cgtpgen', '--backend=c', '--emit=header,source,plan', *options, '-o', 'gen', 'layer.yaml', folder=folder)
+    command = ['cgtpgen', f'--backend={backend}', '--emit=header,source,plan', '-o', f'for {backend}', 'layer.yaml']
+    here, texts = f'{folder}/for {backend}', []
+    for spec in SPEC, SPEC.replace(old, new):
+        write(f'{folder}/layer.yaml', spec)
+        made = run(*command, folder=folder)
+        if made.returncode:
+            ok(False, ' '.join(command), made.stdout)
+        texts.append({name: read(f'{here}/{name}').splitlines() for name in os.listdir(here)})
+    before, after = texts
     differing = {}
     for name, lines in before.items():
-        diff = [line for line in difflib.unified_diff(lines, read(f'{folder}/gen/{name}').splitlines(), n=0, lineterm='')
+        diff = [line for line in difflib.unified_diff(lines, after[name], n=0, lineterm='')
                 if re.match(r'[+-](?![+-]{2} )', line)]
         if diff:
             differing[name] = diff
@@ -156,7 +160,18 @@ def reviewed(root):
     ok(0 < len(plan) <= 12, 'a path weight: a dozen lines of the plan', *plan)
     kernel = [line for line in diff.get('layer_forward.c', []) if 'text ' not in line]
     ok(0 < len(kernel) <= 12 and any(re.search(r'0x1\.|sqrt', line) for line in kernel), 'a path weight: constants of the kernel', *kernel)
-    ok(max(map(len, read(f'{folder}/gen/layer.plan.txt').splitlines())) <= 100, 'the plan has 100 columns')
+    ok(max(map(len, read(f'{folder}/for c/layer.plan.txt').splitlines())) <= 100, 'the plan has 100 columns')
+    twice = changed(folder, 'kernels', 'kernels', 'cuda')
+    equal(twice, {}, 'the same spec again: nothing')
+    for name, old, new in (('a reduction', 'index:', 'reduction: atomic\nindex:'), ('a normalisation', 'index:', 'normalization: {irrep: norm, path: element}\nindex:'),
+                           ('a degree more', 'z: 32x0e + 32x1o}\ninstructions:', 'z: 32x0e + 32x1o + 32x2e}\ninstructions:\n- [1, 1, 2, uvu, true]'),
+                           ('a kernel more', 'backward]', 'backward, jvp]'), ('a type', 'index:', 'precision: float64\nindex:')):
+        diff = changed(folder, old, new, 'cuda')
+        plan = diff.get('layer.plan.txt', [])
+        ok(0 < len(plan) <= 80, f'{name}: tens of lines of the plan', len(plan), *plan)
+        if name == 'a kernel more':
+            equal(sorted(diff), ['layer.cu' if 'layer.cu' in diff else 'layer.c', 'layer.h', 'layer.plan.txt'],
+                  'and the sources of the other kernels stay as they are')
 
 
 def seen(root):
