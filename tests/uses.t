@@ -127,6 +127,9 @@ def committed(root):
     sources = {f'kernels/{name}' for name in os.listdir(f'{folder}/kernels') if name.endswith('.c')} | {'program.c'}
     equal(set(re.findall(r' (\S+\.c)$', planned, re.M)), sources, 'the page: after another spec all that reads its header is')
     equal(run('make', 'program', 'fresh', 'CFLAGS=-O0', folder=folder).returncode, 0, 'the page: up to date')
+    write(f'{folder}/layer.yaml', page['layer.yaml'].replace('name: layer', 'name: other'))
+    run(*command, folder=folder)
+    ok(all(os.path.exists(f'{folder}/kernels/{name}.h') for name in ('layer', 'other')), 'the page: files of another name stay')
 
 
 def changed(folder, old, new, backend='c'):
