@@ -44,31 +44,46 @@ static bool is_instance(const char *at)
     return *at == '<';
 }
 
+/* What begins there is counted; where to go on, NULL: the text ends. What begins it is looked at first, for
+ * texts are long. */
+static const char *count_at(struct counts *c, const char *at)
+{
+    const char *close;
+    switch (*at) {
+    case '/':
+        close = at[1] == '*' ? strstr(at + 2, "*/") : at - 1;
+        return close ? close + 2 : NULL;
+    case '[': /* numbers of a table take next to nothing */
+        close = begins(at, "[] = {") ? strstr(at, "};") : at;
+        return close ? close + 1 : NULL;
+    case ',':
+        c->argument++;
+        break;
+    case ' ':
+        c->product += at[1] == '*' && at[2] == ' ';
+        break;
+    case 'C':
+        c->loop += begins(at, "CGTP_LOOP\n");
+        break;
+    case '>':
+        c->templates += begins(at, ">\nCGTP_KERNEL(");
+        break;
+    case 'c':
+        c->dense += is_dense(at);
+        c->instances += is_instance(at);
+        break;
+    default:
+        break;
+    }
+    return at + 1;
+}
+
 /* text is NUL-terminated. */
 static struct counts count(const char *text)
 {
     struct counts c = {0};
-    for (const char *at = text; *at; at++) {
-        if (begins(at, "/*")) {
-            const char *close = strstr(at + 2, "*/");
-            if (!close)
-                break;
-            at = close + 1;
-            continue;
-        }
-        if (begins(at, "[] = {")) { /* numbers of a table take next to nothing */
-            const char *close = strstr(at, "};");
-            if (!close)
-                break;
-            at = close;
-        }
-        c.argument += *at == ',';
-        c.product += begins(at, " * ");
-        c.loop += begins(at, "CGTP_LOOP\n");
-        c.templates += begins(at, ">\nCGTP_KERNEL(");
-        c.dense += is_dense(at);
-        c.instances += is_instance(at);
-    }
+    for (const char *at = text; at && *at;)
+        at = count_at(&c, at);
     return c;
 }
 

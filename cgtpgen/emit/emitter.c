@@ -246,7 +246,9 @@ static void add_alternatives(struct files *all, const struct emission *from, con
             const struct arena_mark mark = arena_mark(a);
             struct text out = {.arena = a};
             struct emission one = *from;
-            one.schedules = schedules_with(a, from->schedules, k, q->knobs, q->knob);
+            struct schedules *planned = schedules_with(a, from->schedules, k, q->knobs, q->knob);
+            schedules_finish(planned, k);
+            one.schedules = planned;
             one.alternative = i + 1;
             e->emit(&out, &one, &one.schedules->kernel[k]);
             const size_t size = out.n;

@@ -5,15 +5,16 @@
 
 #include "util/hash.h"
 
-#include <string.h>
+#include <assert.h>
+#include <stdint.h>
 
 const char *const scope_words[SCOPES] = {"lane", "warp", "team", "block"};
 const char *const who_words[WHO_COUNT] = {"any",           "copies",   "item = lane", "channels of a lane",
                                           "the same lane", "all teams"};
 
-/* Accesses, by place, index and who, and the scope that was found. */
+/* Two accesses, by place, index and who, and the scope that was found. */
 struct meet {
-    int key[6];
+    uint64_t key;
     enum scope scope;
 };
 
@@ -159,20 +160,26 @@ void share_forget(struct pipeline *p)
     p->meets->hash.arena = p->arena;
 }
 
+/* Of 32 bits. */
+static uint64_t key_of(const struct access *a)
+{
+    enum { PLACES = 1 << 13, INDICES = 1 << 16, WHOS = 1 << 3 };
+    static_assert((int)WHO_COUNT <= (int)WHOS, "each has a number");
+    assert(a->place < PLACES && a->index + 1 < INDICES);
+    return ((uint64_t)a->place * INDICES + (uint64_t)(a->index + 1)) * WHOS + (uint64_t)a->who;
+}
+
 enum scope share_scope(const struct pipeline *p, const struct access *a, const struct access *b)
 {
     struct meets *m = p->meets;
-    const struct meet new = {.key = {a->place, a->index, (int)a->who, b->place, b->index, (int)b->who}};
-    uint32_t key = 0;
-    for (int i = 0; i < 6; i++)
-        key = (key + (uint32_t) new.key[i] + 1) * 0x9e3779b1u;
-    for (int i = hash_first(&m->hash, key); i >= 0; i = hash_next(&m->hash, i))
-        if (memcmp(m->meet[i].key, new.key, sizeof new.key) == 0)
+    const uint64_t key = key_of(a) << 32 | key_of(b);
+    const uint32_t hash = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 32);
+    for (int i = hash_first(&m->hash, hash); i >= 0; i = hash_next(&m->hash, i))
+        if (m->meet[i].key == key)
             return m->meet[i].scope;
     const enum scope scope = scope_of(p, meet(p, a, b));
-    hash_add(&m->hash, key);
-    m->meet = arena_grow(p->arena, m->meet, m->n, &m->capacity, sizeof new);
-    m->meet[m->n] = new;
-    m->meet[m->n++].scope = scope;
+    hash_add(&m->hash, hash);
+    m->meet = arena_grow(p->arena, m->meet, m->n, &m->capacity, sizeof *m->meet);
+    m->meet[m->n++] = (struct meet){key, scope};
     return scope;
 }

@@ -37,6 +37,7 @@ struct sync {
     struct arena *arena; /* for what is of no use afterwards */
     struct pipeline *p;
     int *depth, *looped, *clocks;
+    int *leader;         /* [places]: share_leader */
     bool *some;          /* [steps]: in a block that some threads go through */
     enum scope *barrier; /* [steps]: before it; lane: none */
     bool *idle;          /* [steps]: commits before which, and the next one, nobody waits */
@@ -145,8 +146,7 @@ static void find_hazards(struct sync *y, const struct trace *t)
                 const struct access *a = &s->access[k];
                 const struct use u = t->use[t->event[e].use + k];
                 for (int i = 0; i < u.n; i++) {
-                    struct stage *g =
-                        &stage[share_leader(p, a->place)][(u.stage + i) % p->place[a->place].stages];
+                    struct stage *g = &stage[y->leader[a->place]][(u.stage + i) % p->place[a->place].stages];
                     if (pass == 0)
                         meet_stage(y, t, g, e, a, u.id + i);
                     else
@@ -365,6 +365,9 @@ const char *pipeline_sync(struct pipeline *p)
     trace_depths(p, y.depth, y.looped, y.clocks);
     y.some = NEW_ARRAY(a, bool, n);
     trace_some(p, y.some);
+    y.leader = NEW_ARRAY(a, int, p->places + 1);
+    for (int i = 0; i < p->places; i++)
+        y.leader[i] = share_leader(p, i);
     y.barrier = NEW_ARRAY(a, enum scope, n);
     y.idle = NEW_ARRAY(a, bool, n);
     y.wait = NEW_ARRAY(a, int, n);

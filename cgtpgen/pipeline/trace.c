@@ -23,6 +23,10 @@ struct runner {
     int *base;           /* [loops][loops]: turns of the second before the present one of the first; */
     int **end;           /* [loops]: and at its end, [turn][loops] */
     int *ends, *end_capacity;
+    int *step_of;   /* [loops]: the step that begins it */
+    int *last;      /* [steps]: of one that begins a loop, that which ends it */
+    bool *repeated; /* [steps]: nothing can stand before it */
+    bool *clock;    /* [loops]: versions are counted by it */
 };
 
 int trace_end(const struct pipeline *p, int step)
@@ -119,10 +123,7 @@ static int turns_of(const struct runner *r, int loop, int time)
     const int digit[] = {0, 1, 2, r->most}, level = level_of(r->p, loop);
     if (l->counted) {
         const int all = (l->end - l->first + l->by - 1) / l->by;
-        bool clock = false;
-        for (int i = 0; i < r->p->places; i++)
-            clock |= r->p->place[i].clock == loop;
-        return clock || all < COUNTED_TURNS ? all : COUNTED_TURNS;
+        return r->clock[loop] || all < COUNTED_TURNS ? all : COUNTED_TURNS;
     }
     if (r->levels == 1)
         return r->scenario;
@@ -167,9 +168,9 @@ static struct use use_of(const struct runner *r, const struct access *a, int ahe
 }
 
 /* Is a step like the one before it, a call of what that has called, so that nothing can stand between? */
-static bool is_repeated(const struct runner *r, int step)
+static bool is_repeated(const struct pipeline *p, int step)
 {
-    const struct step *s = &r->p->step[step], *before = s - 1;
+    const struct step *s = &p->step[step], *before = s - 1;
     return step > 0 && s->kind == STEP_CALL && before->kind == STEP_CALL && s->accesses == before->accesses &&
            (s->accesses == 0 ||
             memcmp(s->access, before->access, (size_t)s->accesses * sizeof *s->access) == 0);
@@ -181,7 +182,7 @@ static void emit(struct runner *r, int step, int ahead, bool skewed)
     const struct step *s = &r->p->step[step];
     const bool drained = skewed && s->skew == 0;
     const int last = s->every ? since(r, s, drained) : 0;
-    if (!t || is_repeated(r, step) || (s->every && !last))
+    if (!t || r->repeated[step] || (s->every && !last))
         return;
     struct event *e = &t->event[t->events++];
     e->step = step;
@@ -198,12 +199,10 @@ static void emit(struct runner *r, int step, int ahead, bool skewed)
     }
 }
 
-static int loop_step(const struct pipeline *p, int loop)
+/* The step after this one, or after the loop that it begins. */
+static int after(const struct runner *r, int step)
 {
-    int i = 0;
-    while (!(p->step[i].kind == STEP_LOOP && p->step[i].loop == loop))
-        i++;
-    return i;
+    return (r->p->step[step].kind == STEP_LOOP ? r->last[step] : step) + 1;
 }
 
 /* The steps of a loop, in turns before its first one or after its last: those that are there by their skew.
@@ -212,16 +211,16 @@ static void run_skewed(struct runner *r, int at)
 {
     const struct pipeline *p = r->p;
     const bool fill = p->step[at].kind == STEP_FILL;
-    const int loop = loop_step(p, p->step[at].loop), end = trace_end(p, loop);
+    const int loop = r->step_of[p->step[at].loop], end = r->last[loop];
     int most = 0;
-    for (int i = loop + 1; i < end; i = p->step[i].kind == STEP_LOOP ? trace_end(p, i) + 1 : i + 1) {
+    for (int i = loop + 1; i < end; i = after(r, i)) {
         const int skew = fill ? p->step[i].skew : p->step[i].every ? 1 : -p->step[i].skew;
         most = most > skew ? most : skew;
     }
     for (int k = 0; k < most; k++) {
         bool copied = false;
         const int ahead = fill ? k - most : k;
-        for (int i = loop + 1; i < end; i = p->step[i].kind == STEP_LOOP ? trace_end(p, i) + 1 : i + 1) {
+        for (int i = loop + 1; i < end; i = after(r, i)) {
             const int skew = p->step[i].skew;
             const bool rest = !fill && p->step[i].every && p->step[i].accesses && k == 0;
             const bool there = rest || (fill ? skew > 0 && skew + ahead >= 0 : skew < 0 && skew + ahead < 0);
@@ -257,7 +256,7 @@ static void end_turn(struct runner *r, int loop)
 
 static void run_loop(struct runner *r, int at)
 {
-    const int loop = r->p->step[at].loop, last = trace_end(r->p, at), n = turns_of(r, loop, r->times[loop]++);
+    const int loop = r->p->step[at].loop, last = r->last[at], n = turns_of(r, loop, r->times[loop]++);
     const int outer = r->inside;
     emit(r, at, 0, false);
     for (int k = 0; k < n; k++) {
@@ -284,7 +283,7 @@ static void run(struct runner *r, int first, int end)
         const enum step_kind kind = r->p->step[i].kind;
         if (kind == STEP_LOOP) {
             run_loop(r, i);
-            i = trace_end(r->p, i);
+            i = r->last[i];
             continue;
         }
         if (kind == STEP_BLOCK && is_past(r, &r->p->step[i])) {
@@ -308,6 +307,25 @@ static void run_all(struct runner *r)
     end_turn(r, LOOP_LAUNCH);
 }
 
+/* What is asked for again and again. */
+static void prepare(struct runner *r)
+{
+    const struct pipeline *p = r->p;
+    r->step_of = NEW_ARRAY(r->arena, int, p->loop_count);
+    r->last = NEW_ARRAY(r->arena, int, p->steps + 1);
+    r->repeated = NEW_ARRAY(r->arena, bool, p->steps + 1);
+    r->clock = NEW_ARRAY(r->arena, bool, p->loop_count);
+    for (int i = p->steps - 1; i >= 0; i--) {
+        r->repeated[i] = is_repeated(p, i);
+        if (p->step[i].kind == STEP_LOOP) {
+            r->step_of[p->step[i].loop] = i;
+            r->last[i] = trace_end(p, i);
+        }
+    }
+    for (int i = 0; i < p->places; i++)
+        r->clock[p->place[i].clock] = true;
+}
+
 void trace_run(struct arena *a, const struct pipeline *p, int i, struct trace *t)
 {
     const int n = p->loop_count;
@@ -319,6 +337,7 @@ void trace_run(struct arena *a, const struct pipeline *p, int i, struct trace *t
     r.end = NEW_ARRAY(a, int *, n);
     r.ends = NEW_ARRAY(a, int, n);
     r.end_capacity = NEW_ARRAY(a, int, n);
+    prepare(&r);
     run_all(&r);
     *t = (struct trace){0};
     t->event = arena_grow(a, NULL, 0, &t->event_capacity, sizeof *t->event);

@@ -3,7 +3,8 @@
  * Each knob that the device has gets some values, the words of `evaluation` too; then knobs that trade the
  * same registers, shared memory or code get values together, of those that were worth something alone. A plan
  * is dropped that is there already, that spills where the planner's own does not, or costs much more. Plans
- * are large and their number is not: each is forgotten once it is judged.
+ * are large and their number is not: each is forgotten once it is judged. Knobs that a planner does not ask
+ * for change nothing, so that what differs by such alone from what was tried is that, and is not planned.
  */
 #include "schedule/alternatives.h"
 #include "schedule/cover.h"
@@ -48,6 +49,13 @@ static const enum knob pair_table[][2] = {
 };
 enum { PAIRS = sizeof pair_table / sizeof *pair_table };
 
+/* Knobs that were tried, and what became of them. */
+struct trial {
+    struct alternative q;
+    bool spills;
+    unsigned asked; /* a bit for each knob that the planner asked for */
+};
+
 struct search {
     struct arena *arena;
     const struct schedules *all;
@@ -57,6 +65,8 @@ struct search {
     struct alternatives *found;
     int n;
     struct alternative *kept; /* [FOUND_MOST] */
+    int trials, trial_capacity;
+    struct trial *trial;
 };
 
 static double cost_of(const struct kernel_schedule *k, bool *spills)
@@ -79,14 +89,55 @@ static void judge(struct arena *a, const struct kernel_schedule *k, struct alter
     q->cost = cost_of(k, spills);
 }
 
-/* Plans with the knobs, and keeps what is worth it. */
-static void consider(struct search *s, struct alternative q)
+static const struct spec_knob *knob_in(const struct alternative *q, enum knob knob)
 {
-    bool spills;
+    const struct spec_knob *found = NULL;
+    for (int i = 0; i < q->knobs; i++)
+        if (q->knob[i].knob == knob)
+            found = &q->knob[i];
+    return found;
+}
+
+/* Would the planner that tried one be told the same by the other? */
+static bool answers_alike(const struct trial *tried, const struct alternative *q)
+{
+    bool same = true;
+    for (int k = 0; k < KNOB_COUNT && same; k++) {
+        const struct spec_knob *had = knob_in(&tried->q, (enum knob)k), *has = knob_in(q, (enum knob)k);
+        if (tried->asked & 1u << k)
+            same = had && has ? had->value == has->value && had->word == has->word : had == has;
+    }
+    return same;
+}
+
+/* What becomes of knobs: by planning, unless that is known. */
+static struct trial try_knobs(struct search *s, struct alternative q)
+{
+    struct trial new = {.q = q};
+    for (int i = 0; i < s->trials; i++)
+        if (answers_alike(&s->trial[i], &q)) {
+            new = s->trial[i];
+            new.q.knobs = q.knobs;
+            memcpy(new.q.knob, q.knob, sizeof q.knob);
+            return new;
+        }
     const struct arena_mark mark = arena_mark(s->arena);
-    const struct schedules *all = schedules_with(s->arena, s->all, s->kernel, q.knobs, q.knob);
-    judge(s->arena, &all->kernel[s->kernel], &q, &spills);
+    struct schedules before = *s->all;
+    before.target.asked = &new.asked;
+    const struct schedules *all = schedules_with(s->arena, &before, s->kernel, q.knobs, q.knob);
+    judge(s->arena, &all->kernel[s->kernel], &new.q, &new.spills);
     arena_release(s->arena, mark);
+    return new;
+}
+
+/* Tries the knobs, and keeps what is worth it. */
+static void consider(struct search *s, struct alternative wanted)
+{
+    const struct trial t = try_knobs(s, wanted);
+    const struct alternative q = t.q;
+    const bool spills = t.spills;
+    s->trial = arena_grow(s->arena, s->trial, s->trials, &s->trial_capacity, sizeof t);
+    s->trial[s->trials++] = t;
     bool alike = q.plan == s->own.plan;
     for (int i = 0; i < s->n; i++)
         alike |= q.plan == s->kept[i].plan;

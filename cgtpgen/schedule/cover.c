@@ -422,9 +422,6 @@ static struct kernel_schedule cover_kernel(struct codes *codes, const struct pla
         try_slots(&base, &all, &best);
     name_schedules(&best);
     count_registers(&best);
-    for (int s = 0; s < best.schedules; s++)
-        if (best.schedule[s].evaluation->finish)
-            best.schedule[s].evaluation->finish(&best.schedule[s]);
     struct kernel_schedule k = {.kernel = kernel,
                                 .schedules = best.schedules,
                                 .schedule = best.schedule,
@@ -432,6 +429,14 @@ static struct kernel_schedule cover_kernel(struct codes *codes, const struct pla
                                 .verdict = best.verdict};
     count(&k);
     return k;
+}
+
+void schedules_finish(struct schedules *all, int kernel)
+{
+    struct kernel_schedule *k = &all->kernel[kernel];
+    for (int s = 0; s < k->schedules; s++)
+        if (k->schedule[s].evaluation->finish)
+            k->schedule[s].evaluation->finish(&k->schedule[s]);
 }
 
 struct schedules *schedules_build(struct arena *a, const struct plan *plan, const struct target *target)
@@ -442,8 +447,10 @@ struct schedules *schedules_build(struct arena *a, const struct plan *plan, cons
     struct codes *codes = NEW(a, struct codes);
     *codes = (struct codes){.arena = a, .scaled = {.arena = a}};
     all->kernel = NEW_ARRAY(a, struct kernel_schedule, plan->kernels + 1);
-    for (int k = 0; k < plan->kernels; k++)
+    for (int k = 0; k < plan->kernels; k++) {
         all->kernel[k] = cover_kernel(codes, plan, &all->target, &plan->kernel[k]);
+        schedules_finish(all, k);
+    }
     return all;
 }
 

@@ -7,8 +7,12 @@
 /* Plans every kernel for the target. */
 struct schedules *schedules_build(struct arena *, const struct plan *, const struct target *);
 
-/* The same plan but of one kernel, which is planned again with these knobs. */
+/* The same plan but of one kernel, which is planned again with these knobs, to be looked at. */
 struct schedules *schedules_with(struct arena *, const struct schedules *, int kernel, int knobs,
                                  const struct spec_knob *);
+
+/* What is left to do before the kernel's code is written: nothing is reported of it, and it takes most of the
+ * time. */
+void schedules_finish(struct schedules *, int kernel);
 
 #endif

@@ -64,6 +64,8 @@ const struct spec_knob *knob_of(const struct plan *plan, const struct target *t,
     const struct spec *s = plan->problem->spec;
     int k = (int)(kernel->form - plan->form->kernel); /* that of rows as they are stored has the same */
     const struct spec_knob *found = find(t->knobs, t->knob, t->device, k, knob);
+    if (t->asked)
+        *t->asked |= 1u << knob;
     found = found ? found : find(s->knobs, s->knob, t->device, k, knob);
     return found ? found : find(s->knobs, s->knob, t->device, -1, knob);
 }

@@ -26,6 +26,7 @@ struct target {
      * hold. */
     int knobs;
     const struct spec_knob *knob;
+    unsigned *asked; /* a bit is set for each knob that a planner asks for; NULL: nobody wants to know */
 };
 
 /* An area of a kernel's workspace: rows of `each` elements. */
