@@ -69,7 +69,7 @@ OPEN := (
 $(foreach v,PREFIX DESTDIR BUILD,$(if $(findstring $(DOLLAR),$(subst $(DOLLAR){,,$(subst $(DOLLAR)$(OPEN),,$(subst \
     $(DOLLAR)$(DOLLAR),,$(value $(v)))))),$(error $(v) is '$(value $(v))': write $$$$ for a $$)))
 $(call PLAIN,BUILD)
-STANDARD := -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Wpedantic
+STANDARD := -std=c11 -D_POSIX_C_SOURCE=200809L -pthread -Wall -Wextra -Wpedantic
 COMPILE = $(CC) $(STANDARD) -Icgtpgen $(CFLAGS) $(CPPFLAGS) $(SANITIZER) -MMD -MP -MF $@.d -MT $@
 
 SOURCES := $(wildcard cgtpgen/*/*.c cgtpgen/*/*/*.c)
@@ -142,7 +142,7 @@ $(BUILD)/obj/runtime_texts.o: $(BUILD)/runtime_texts.c $(BUILD)/flags
 	$(Q)$(COMPILE) -c -o $@ $<
 
 $(BUILD)/cgtpgen: $(OBJECTS)
-	$(Q)$(CC) $(SANITIZER) $(INSTRUMENT) $(LDFLAGS) -o $@ $^ -lyaml
+	$(Q)$(CC) $(SANITIZER) $(INSTRUMENT) $(LDFLAGS) -o $@ $^ -lyaml -pthread
 
 $(BUILD)/obj/runtime/%.o: runtime/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -150,7 +150,7 @@ $(BUILD)/obj/runtime/%.o: runtime/%.c $(BUILD)/flags
 
 $(BUILD)/tests/unit_%: tests/unit_%.c $(LIBRARY) $(RUNTIME_OBJECTS) $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(Q)$(COMPILE) $(INSTRUMENT) -Iruntime -Itests $(LDFLAGS) -o $@ $< $(filter %.o,$^) -lcmocka -lyaml -lm
+	$(Q)$(COMPILE) $(INSTRUMENT) -Iruntime -Itests $(LDFLAGS) -o $@ $< $(filter %.o,$^) -lcmocka -lyaml -pthread -lm
 
 # What a downstream build needs: the generator, the runtime to compile and link, and how to find both (pkg-config;
 # the Makefile fragment runtime/cgtpgen.mk; a package for CMake); and what people read. INSTALL_PROGRAM is the
@@ -235,7 +235,7 @@ uninstall:
 # Packages of a generator that needs no library, not even libc's.
 $(BUILD)/static/cgtpgen: $(OBJECTS)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(SANITIZER) $(LDFLAGS) -static -o $@ $^ -lyaml
+	$(Q)$(CC) $(SANITIZER) $(LDFLAGS) -static -o $@ $^ -lyaml -pthread
 static: $(BUILD)/static/cgtpgen
 
 # An installation that works wherever it is unpacked.

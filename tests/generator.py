@@ -31,7 +31,7 @@ def build(folder, compiler, flags, *more):
     sources = [shutil.copy(path, f'{folder}/source') for path in more]
     sources += sorted(glob.glob(f'{folder}/source/*/**/*.c', recursive=True))
     said = run('tests/compile.sh', compiler, *STANDARD, *flags, f'-I{folder}/source', '--', *sources)
-    said += said or run(compiler, *flags, '-o', program, *(path[:-1] + 'o' for path in sources), '-lyaml')
+    said += said or run(compiler, *flags, '-o', program, *(path[:-1] + 'o' for path in sources), '-lyaml', '-pthread')
     with open(stamp, 'w') as there:
         there.write(wanted)
     return program, said

@@ -90,6 +90,32 @@ def check_specs(folder, counter):
        f'specs of a call: {more} calls and bytes for {n}, {less} for {n // 4}')
 
 
+def calls_of(counter, *arguments):
+    """Functions that are called; one thread counts."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = subprocess.run([counter, '--jobs=1', *arguments, '-o', folder], capture_output=True, text=True)
+    return int(re.search(r'(\d+) calls\n\Z', run.stderr).group(1)) if run.returncode == 0 else run.stderr[:500]
+
+
+def check_tuner(counter):
+    """A hundred or so plans of each kernel are weighed for a tuner, and two dozen written: most of what a plan takes is
+    done of those alone, and none is made that is known."""
+    for name in 'mace_medium', 'nequip_water':
+        once, tried = (calls_of(counter, f'--emit={words}', f'specs/{name}.yaml') for words in ('header,source', 'tune'))
+        ok(isinstance(once, int) and isinstance(tried, int) and tried < 35 * once, f'{name}: the tuner takes {tried} calls, its kernels {once}')
+
+
+def check_small(folder, counter):
+    """Of small specs, of which a call may have thousands."""
+    count, names = 40, []
+    for number in range(count):
+        names.append(f'{folder}/s{number}.yaml')
+        with open(names[-1], 'w') as file:
+            file.write(f'cgtp: 1\nname: s{number}\nirreps: {{x: 8x0e + {number % 7 + 1}x1o, y: 0e + 1o}}\ninstructions: channelwise\n')
+    calls = calls_of(counter, *names)
+    ok(isinstance(calls, int) and calls < 1000000 * count, f'{count} small specs of three kernels: {calls} calls')
+
+
 def check_error(text, place, message):
     """The spec has just this one error."""
     with tempfile.TemporaryDirectory() as folder:
@@ -168,6 +194,8 @@ with tempfile.TemporaryDirectory() as own:
     if COUNTING:
         check_specs(own, COUNTING)
         check_growth(COUNTING)
+        check_tuner(COUNTING)
+        check_small(own, COUNTING)
 check_limits()
 check_longest_rows()
 check_limits_of_kernels()

@@ -12,30 +12,23 @@
  *     emit_files      -> files                            text in memory
  *     deliver         print, compare or write them
  *
- * All specs of a call are compiled before anything is written: when one is wrong, no file changes.
+ * The passes from spec_read to emit_files are called by compile.c, for several specs at a time (crew.c). All
+ * specs of a call are compiled before anything is written: when one is wrong, no file changes.
  */
 #include "cli/arguments.h"
+#include "cli/crew.h"
 #include "cli/depend.h"
-#include "cli/judge.h"
 #include "cli/leftover.h"
 #include "cli/options.h"
-#include "cli/replace.h"
-#include "emit/emitter.h"
-#include "emit/seal.h"
-#include "util/file.h"
-#include "util/hash.h"
-#include "form/form.h"
-#include "form/lint.h"
-#include "schedule/check.h"
-#include "schedule/cover.h"
-#include "schedule/print.h"
-#include "schedule/program.h"
-#include "plan/plan.h"
-#include "spec/names.h"
 #include "cli/print.h"
 #include "cli/product.h"
-#include "cli/progress.h"
+#include "cli/replace.h"
 #include "cli/vendor.h"
+#include "emit/emitter.h"
+#include "emit/seal.h"
+#include "schedule/code_print.h"
+#include "util/file.h"
+#include "util/hash.h"
 #include "util/version.h"
 
 #include <errno.h>
@@ -45,13 +38,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-enum {
-    SPEC_LIMIT =
-        (1 << 20) + 1, /* bytes read: one more than spec_read takes, so that it sees when there are more */
-    MEMORY_MOST = 900 << 20, /* bytes that a spec may take */
-    ENTRIES_MOST = 6000000   /* form_entries, for which it takes 600 MB */
-};
 
 /* Generated files that stayed behind. */
 struct leftovers {
@@ -80,16 +66,6 @@ static enum exit_status io_error(struct arena *a, const char *path)
     return EXIT_IO;
 }
 
-/* What is no path was hardly meant as a file: `cgtpgen help`. */
-static enum exit_status no_spec(struct arena *a, const char *word)
-{
-    struct text t = {.arena = a};
-    text_printf(&t, "cgtpgen: %s: %s; a spec is a file, and --help lists the options\n", word,
-                strerror(ENOENT));
-    put_error(&t);
-    return EXIT_IO;
-}
-
 static enum exit_status write_error(struct arena *a, const char *path)
 {
     const int reason = errno;
@@ -103,169 +79,6 @@ static bool has(unsigned bits, int kind)
     return bits & 1u << kind;
 }
 
-/* Where a file of this name goes. */
-static const char *join(struct arena *a, const char *folder, const char *name)
-{
-    return file_join(a, folder && strcmp(folder, "-") ? folder : NULL, name);
-}
-
-/* The log's rows of a product, where there is one. */
-static enum exit_status read_measured(struct arena *a, const struct options *options,
-                                      const struct schedules *all, const struct measured **measured)
-{
-    if (!options->measured)
-        return EXIT_OK;
-    struct diag diag = {.arena = a, .file = options->measured};
-    diag.source = file_read_regular(a, options->measured, &diag.source_size);
-    if (!diag.source)
-        return io_error(a, options->measured);
-    if (diag.source_size >= SPEC_LIMIT)
-        diag_report(&diag, DIAG_LIMIT, (struct pos){0}, "the file is larger than 1 MiB");
-    else
-        *measured = measured_read(a, all, &diag);
-    put_messages(&diag, options);
-    return diag.errors ? EXIT_SPEC : EXIT_OK;
-}
-
-/* Makes the files that are asked for. */
-static enum exit_status emit(struct arena *a, const struct options *options, struct product *product,
-                             struct diag *diag)
-{
-    struct output_file *file;
-    struct emission from = {.backend = options->backend,
-                            .schedules = product->schedules,
-                            .of_folder = product->first,
-                            .progress = progress_show};
-    const enum exit_status read = read_measured(a, options, product->schedules, &from.measured);
-    if (read)
-        return read;
-    product->files = emit_files(a, &from, options->emit, &file);
-    product->text = file;
-    product->own = product->files;
-    product->output = NEW_ARRAY(a, struct file_content, product->files);
-    for (int i = 0; i < product->files; i++)
-        product->output[i] =
-            (struct file_content){join(a, options->output, file[i].name), file[i].text, file[i].size};
-    diag->messages = diag->errors = diag->warnings = 0; /* those until here are told */
-    if (!options->list)
-        judge_cost(product->schedules, file, product->files, options->messages.severity, diag);
-    put_messages(diag, options);
-    return diag->errors ? EXIT_SPEC : EXIT_OK;
-}
-
-/* Runs the passes on one spec. */
-static enum exit_status compile(struct arena *a, struct wigner *wigner, const struct options *options,
-                                struct mutation *mutation, struct product *product)
-{
-    struct text dump = {.arena = a};
-    size_t size;
-    const char *source = file_read(a, product->file, SPEC_LIMIT, &size);
-    if (!source && errno == ENOENT && !strpbrk(product->file, "./"))
-        return no_spec(a, product->shown);
-    if (!source)
-        return io_error(a, product->shown);
-
-    struct diag diag = {.arena = a,
-                        .file = product->shown,
-                        .source = source,
-                        .source_size = size,
-                        .severity = options->messages.severity};
-    struct form *form = NULL;
-    struct spec *spec = spec_read(a, &diag);
-    if (spec && options->name && !name_product(a, spec, options->name, &diag))
-        spec = NULL;
-    if (spec && has(options->dump, DUMP_SPEC))
-        spec_print(&dump, spec);
-    struct problem *problem = spec ? problem_build(a, wigner, spec, &diag) : NULL;
-    if (problem) {
-        if (has(options->dump, DUMP_PROBLEM))
-            print_problem(&dump, problem);
-        form = form_build(a, problem, &diag);
-        backend_check_knobs(spec, &diag);
-    }
-    if (form)
-        lint(problem, form, &diag);
-    const int64_t entries = form ? form_entries(problem, form) : 0;
-    if (entries > ENTRIES_MOST)
-        diag_report(&diag, DIAG_LIMIT, (struct pos){0},
-                    "its kernels have %lld terms of coefficients; at most %d can be coded in one spec",
-                    (long long)entries, ENTRIES_MOST);
-    put_messages(&diag, options);
-    if (diag.errors) /* warnings may be errors */
-        form = NULL;
-    enum exit_status status = form ? EXIT_OK : EXIT_SPEC;
-    if (form && !options->lint) {
-        if (has(options->dump, DUMP_FORM))
-            print_form(&dump, form);
-        const struct plan *plan = plan_build(a, problem, form);
-        if (has(options->dump, DUMP_PLAN))
-            plan_print(&dump, plan);
-        const struct target target = {.device = options->device,
-                                      .evaluations = options->backend->evaluations};
-        struct schedules *all = schedules_build(a, plan, &target);
-        all->mutation = mutation;
-        product->schedules = all;
-        if (has(options->dump, DUMP_SCHEDULES))
-            programs_dump(&dump, all);
-        if (has(options->dump, DUMP_CODE))
-            schedules_dump(&dump, all);
-        struct text wrong = {.arena = a};
-        if (schedules_check(a, all, &wrong)) {
-            text_printf(&dump, "%s: the plan is wrong; please report this:\n%s", product->shown,
-                        text_string(&wrong));
-            put_error(&dump);
-            return EXIT_INTERNAL;
-        }
-        if (options->write)
-            status = emit(a, options, product, &diag);
-    }
-    if (has(options->dump, DUMP_MEMORY))
-        text_printf(&dump, "%s: %zu bytes of memory at most so far\n", product->shown, a->most);
-    put_error(&dump);
-    return status;
-}
-
-/* compile() in no more memory than a spec may take. What grows with a spec and with all that is made of it
- * is memory, so that this bounds the time, too. */
-static enum exit_status compile_within(struct arena *a, struct wigner *wigner, const struct options *options,
-                                       struct mutation *mutation, struct product *product)
-{
-    jmp_buf outer;
-    memcpy(&outer, &a->failure, sizeof outer);
-    a->limit = a->used + MEMORY_MOST;
-    if (setjmp(a->failure)) {
-        memcpy(&a->failure, &outer, sizeof outer);
-        if (!a->limited)
-            longjmp(a->failure, 1);
-        a->limit = 0;
-        if (a->scratch)
-            arena_empty(a->scratch);
-        struct diag diag = {.file = product->shown, .arena = a};
-        diag_report(&diag, DIAG_LIMIT, (struct pos){0},
-                    "it takes more than 900 MiB of memory: it needs fewer paths, fewer kernels, or to be "
-                    "several specs");
-        put_messages(&diag, options);
-        return EXIT_SPEC;
-    }
-    enum exit_status status = compile(a, wigner, options, mutation, product);
-    memcpy(&a->failure, &outer, sizeof outer);
-    a->limit = 0;
-    return status;
-}
-
-/* The same, of which no more is left than what it made, where nothing else is asked of it later. */
-static enum exit_status compile_alone(struct arena *a, struct wigner *wigner, const struct options *options,
-                                      struct mutation *mutation, struct product *product)
-{
-    const struct arena_mark mark = arena_mark(a);
-    const enum exit_status status = compile_within(a, wigner, options, mutation, product);
-    if (product->schedules)
-        product_learn(a, options->backend, product);
-    if (!options->print && !mutation && !emit_has(options->emit, "runtime"))
-        product_settle(a, mark, product);
-    return status;
-}
-
 /* The runtime's files that all products together need are the first one's, after its own. */
 static void add_runtime(struct arena *a, const struct options *options, struct product *product)
 {
@@ -277,8 +90,8 @@ static void add_runtime(struct arena *a, const struct options *options, struct p
     product->output = arena_resize(a, product->output, (size_t)product->files * sizeof *product->output,
                                    (size_t)(product->files + n) * sizeof *product->output);
     for (int i = 0; i < n; i++)
-        product->output[product->files++] =
-            (struct file_content){join(a, options->output, needed[i].name), needed[i].text, needed[i].size};
+        product->output[product->files++] = (struct file_content){
+            product_path(a, options->output, needed[i].name), needed[i].text, needed[i].size};
 }
 
 static enum exit_status check_collisions(struct arena *a, const struct options *options,
@@ -402,7 +215,8 @@ static int add_dependencies(struct arena *a, const struct options *options, cons
                     options->depend_phony);
         if (!options->depend_file) {
             const char *name = arena_printf(a, "%s.spec.d", p->name);
-            file[files++] = (struct file_content){join(a, options->output, name), text_string(&own), own.n};
+            file[files++] =
+                (struct file_content){product_path(a, options->output, name), text_string(&own), own.n};
         }
     }
     if (options->depend_file)
@@ -545,18 +359,14 @@ static enum exit_status run(struct arena *a, int argc, char *const *argv)
     if (options.action != ACTION_GENERATE)
         return put_output(a, &text);
 
-    struct wigner *wigner = NEW(a, struct wigner);
-    wigner->arena = arena_part(a);
     struct product *product = NEW_ARRAY(a, struct product, options.specs);
     struct mutation mutation = {.wanted = options.mutate, .list = {.arena = a}};
     for (int i = 0; i < options.specs; i++) {
         product[i].file = options.spec[i];
         product[i].first = i == 0;
         product[i].shown = strcmp(options.spec[i], "-") ? options.spec[i] : "<stdin>";
-        enum exit_status now =
-            compile_alone(a, wigner, &options, options.mutate < 0 ? NULL : &mutation, &product[i]);
-        status = status ? status : now; /* the first that happens */
     }
+    status = crew_compile(a, &options, options.mutate < 0 ? NULL : &mutation, product);
     if (options.lint)
         return status;
     if (!status && options.write && emit_has(options.emit, "runtime"))
@@ -590,11 +400,12 @@ static bool occupy_standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
-    struct arena arena = {0};
+    struct arena arena[JOBS_MOST] = {{0}}; /* only where specs are compiled are there more than the first */
     if (!occupy_standard_descriptors())
         return EXIT_IO;
     signal(SIGXFSZ, SIG_IGN); /* a file that may not be so large is an error of write(2), like a full disk */
-    enum exit_status status = run_guarded(&arena, argc, argv);
-    arena_free(&arena);
+    enum exit_status status = run_guarded(arena, argc, argv);
+    for (int i = 0; i < JOBS_MOST; i++)
+        arena_free(&arena[i]);
     return status;
 }

@@ -35,6 +35,7 @@ const char options_help[] =
     "  -MF FILE          the dependency file (default: DIR/NAME.spec.d for each spec; -: standard output)\n"
     "  -MT TARGET        name TARGET in it instead of the generated files; may be repeated\n"
     "  -MP               add an empty rule for each spec\n"
+    "  --jobs=N          compile so many specs at a time (default: as many as processors, up to 4)\n"
     "  -d LETTERS        dump to standard error: s spec, p problem, f form, l plan,\n"
     "                    e schedules, c code of paths, m memory\n"
     "  -h, --help        print this\n"
@@ -66,6 +67,7 @@ enum option {
     OPTION_MF,
     OPTION_MT,
     OPTION_MP,
+    OPTION_JOBS,
     OPTION_DUMP,
     OPTION_MUTATE,
     OPTION_HELP,
@@ -99,6 +101,7 @@ static const struct {
     [OPTION_MF] = {"-MF", true, false},
     [OPTION_MT] = {"-MT", true, true},
     [OPTION_MP] = {"-MP", false, true},
+    [OPTION_JOBS] = {"--jobs", true, false},
     [OPTION_DUMP] = {"-d", true, true},
     [OPTION_MUTATE] = {"--mutate", true, false},
     [OPTION_HELP] = {"--help", false, true},
@@ -293,6 +296,16 @@ static bool read_number(const char *option, const char *value, int *number, stru
     return true;
 }
 
+static bool read_jobs(const char *value, int *number, struct text *error)
+{
+    if (!read_number("--jobs", value, number, error))
+        return false;
+    const bool right = *number >= 1 && *number <= JOBS_MOST;
+    if (!right)
+        text_printf(error, "cgtpgen: --jobs: from 1 to %d, not %d\n", JOBS_MOST, *number);
+    return right;
+}
+
 /* Whether the names are right is seen where the specs' are known. */
 static bool read_pattern(const char *value, const char **pattern, struct text *error)
 {
@@ -361,6 +374,8 @@ static bool read_value(struct arena *a, enum option option, const char *value, s
         return true;
     case OPTION_DUMP:
         return read_letters(value, &o->dump, error);
+    case OPTION_JOBS:
+        return read_jobs(value, &o->jobs, error);
     case OPTION_MUTATE:
         return read_number("--mutate", value, &o->mutate, error);
     case OPTION_HELP:

@@ -22,6 +22,8 @@ enum dump_kind {
     DUMP_COUNT
 };
 
+enum { JOBS_MOST = 64 }; /* threads */
+
 enum action { ACTION_GENERATE, ACTION_HELP, ACTION_VERSION };
 
 struct options {
@@ -49,6 +51,7 @@ struct options {
     int depend_targets;      /* -MT */
     const char **depend_target;
     bool depend_phony; /* -MP */
+    int jobs;          /* --jobs: threads; 0: as many as there are processors, up to some */
     int mutate;        /* --mutate, for tests: the mutant to make, 0: only list them; -1: not given */
 };
 

