@@ -80,6 +80,27 @@ def fails(status, message, *arguments, **more):
     return result
 
 
+def test_json(folder):
+    """For programs each line is an object, whatever is wrong: what is about no spec has no kind."""
+    a, taken, old = spec(folder), write(f'{folder}/taken', ''), f'{folder}/old'
+    run('--backend=c', '-o', old, spec(folder, 'b', SPEC.replace('forward, backward', 'forward, backward, jvp')))
+    mine = f'{folder}/mine'
+    os.mkdir(mine)
+    write(f'{mine}/a.h', 'mine\n')
+    for status, severity, words, *arguments in [
+            (2, 'error', 'unknown option --zzz', '--zzz', a), (2, 'error', 'no spec given'), (2, 'error', '-W: unknown warning', '-Wx', a),
+            (4, 'error', f'{folder}/gone.yaml: No such file', f'{folder}/gone.yaml'), (4, 'error', 'a spec is a file', 'help'),
+            (4, 'error', f'{folder}/gone: No such file', f'@{folder}/gone'), (4, 'error', f'cannot write {taken}/x', '-o', f'{taken}/x', a),
+            (4, 'error', f'{mine}/a.h is not of cgtpgen', '-o', mine, a), (2, 'error', 'it is a spec', '-MD', '-MF', a, '-o', f'{folder}/new', a),
+            (0, 'note', 'b_jvp.c is left over', '--backend=c', '-o', old, spec(folder, 'b'))]:
+        result = run('--diagnostics=json', *arguments)
+        told = [json.loads(line) for line in result.err.splitlines()]
+        equal((result.status, [(one['id'], one['severity'], one['file'], words in one['message']) for one in told]),
+              (status, [(None, severity, None, True)]), f'--diagnostics=json: {words.replace(folder, "")}')
+        text = run(*arguments).err
+        equal(text, f"cgtpgen: {told[0]['message']}\n" if told else '', 'and as text the same')
+
+
 def test_usage(folder):
     a = spec(folder)
     for message, *arguments in [
@@ -381,7 +402,7 @@ def test_warnings(folder):
     result = run('--lint', other, other, folder=folder)
     ok((result.status, result.out, result.err) == (0, '', ''), '--lint judges each spec by itself', result)
     equal(sorted(os.listdir(folder)), before, '--lint writes nothing')
-    manual = set(re.findall(r'(?:no-paths|dead-\w+|filter-multiplicity|large-code|edited-file|memory(?=\nand))', MANUAL))
+    manual = set(re.findall(r'(?:empty-product|repeated-instruction|dead-\w+|filter-multiplicity|large-code|edited-file|memory(?=\nand))', MANUAL))
     told_of = run('-Wx', a).err
     ok(all(name in told_of for name in manual) and sum('-' in name for name in manual) == told_of.count('-') - 1 and 'memory' in manual,
        'the manual names the warnings that there are', manual, told_of)
@@ -713,7 +734,7 @@ def test_determinism(folder):
 
 
 test_help()
-for test in (test_usage, test_manual, test_backends, test_many_outputs, test_writing, test_streams, test_reports, test_wrong_specs,
+for test in (test_usage, test_json, test_manual, test_backends, test_many_outputs, test_writing, test_streams, test_reports, test_wrong_specs,
              test_warnings, test_input_output, test_argument_files, test_names, test_leftovers, test_foreign, test_mutant,
              test_memory, test_check, test_dependencies, test_determinism):
     with tempfile.TemporaryDirectory(prefix='cgtpgen-') as folder:

@@ -47,7 +47,7 @@ UNSEEN = {
         problem_weights_too_many''',
     'what is made of it: these are warnings': '''
         dead_filter dead_input dead_input_elementwise dead_input_list dead_many dead_no_paths dead_no_paths_filter filter_multiplicity
-        dead_no_paths_list dead_output dead_output_mixed large_code''',
+        dead_no_paths_list repeated_instruction dead_output dead_output_mixed large_code''',
 }
 
 

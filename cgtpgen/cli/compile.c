@@ -32,17 +32,20 @@ static void tell(struct product *product, const struct diag *diag, const struct 
 }
 
 /* `cgtpgen: path: reason` for what errno says. */
-static enum exit_status io_error(struct product *product, const char *path)
+static enum exit_status io_error(struct product *product, const struct options *options, const char *path)
 {
-    text_printf(&product->told, "cgtpgen: %s: %s\n", path, strerror(errno));
+    messages_lines(&product->told, options->messages.json, "error",
+                   arena_printf(product->told.arena, "cgtpgen: %s: %s\n", path, strerror(errno)));
     return EXIT_IO;
 }
 
 /* What is no path was hardly meant as a file: `cgtpgen help`. */
-static enum exit_status no_spec(struct product *product)
+static enum exit_status no_spec(struct product *product, const struct options *options)
 {
-    text_printf(&product->told, "cgtpgen: %s: %s; a spec is a file, and --help lists the options\n",
-                product->shown, strerror(ENOENT));
+    messages_lines(&product->told, options->messages.json, "error",
+                   arena_printf(product->told.arena,
+                                "cgtpgen: %s: %s; a spec is a file, and --help lists the options\n",
+                                product->shown, strerror(ENOENT)));
     return EXIT_IO;
 }
 
@@ -60,7 +63,7 @@ static enum exit_status read_measured(struct arena *a, const struct options *opt
     struct diag diag = {.arena = a, .file = options->measured};
     diag.source = file_read_regular(a, options->measured, &diag.source_size);
     if (!diag.source)
-        return io_error(product, options->measured);
+        return io_error(product, options, options->measured);
     if (diag.source_size >= SPEC_LIMIT)
         diag_report(&diag, DIAG_LIMIT, (struct pos){0}, "the file is larger than 1 MiB");
     else
@@ -103,9 +106,9 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
     size_t size;
     const char *source = file_read(a, product->file, SPEC_LIMIT, &size);
     if (!source && errno == ENOENT && !strpbrk(product->file, "./"))
-        return no_spec(product);
+        return no_spec(product, options);
     if (!source)
-        return io_error(product, product->shown);
+        return io_error(product, options, product->shown);
 
     struct diag diag = {.arena = a,
                         .file = product->shown,

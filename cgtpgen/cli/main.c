@@ -45,33 +45,36 @@ struct leftovers {
     struct file_content *file;
 };
 
-static void put_error(const struct text *t)
+/* Lines about no spec. */
+static void put_lines(const struct options *options, const char *severity, const struct text *lines)
 {
-    file_put(STDERR_FILENO, text_string(t), t->n); /* where errors cannot be told, the exit status still is */
+    struct text t = {.arena = lines->arena};
+    messages_lines(&t, options->messages.json, severity, text_string(lines));
+    file_put(STDERR_FILENO, text_string(&t), t.n); /* where errors cannot be told, the exit status still is */
 }
 
 static void put_messages(const struct diag *diag, const struct options *options)
 {
     struct text t = {.arena = diag->arena};
     diag_print(&t, diag, messages_format(&options->messages, isatty(STDERR_FILENO)));
-    put_error(&t);
+    file_put(STDERR_FILENO, text_string(&t), t.n);
 }
 
 /* `cgtpgen: path: reason` for what errno says. */
-static enum exit_status io_error(struct arena *a, const char *path)
+static enum exit_status io_error(struct arena *a, const struct options *options, const char *path)
 {
     struct text t = {.arena = a};
     text_printf(&t, "cgtpgen: %s: %s\n", path, strerror(errno));
-    put_error(&t);
+    put_lines(options, "error", &t);
     return EXIT_IO;
 }
 
-static enum exit_status write_error(struct arena *a, const char *path)
+static enum exit_status write_error(struct arena *a, const struct options *options, const char *path)
 {
     const int reason = errno;
     path = arena_printf(a, "cannot write %s", path);
     errno = reason;
-    return io_error(a, path);
+    return io_error(a, options, path);
 }
 
 static bool has(unsigned bits, int kind)
@@ -103,9 +106,9 @@ static enum exit_status check_collisions(struct arena *a, const struct options *
     return collide ? EXIT_SPEC : EXIT_OK;
 }
 
-static enum exit_status put_output(struct arena *a, const struct text *t)
+static enum exit_status put_output(struct arena *a, const struct options *options, const struct text *t)
 {
-    return file_put(STDOUT_FILENO, text_string(t), t->n) ? EXIT_OK : io_error(a, "standard output");
+    return file_put(STDOUT_FILENO, text_string(t), t->n) ? EXIT_OK : io_error(a, options, "standard output");
 }
 
 /* The runtime's files that no product needs any more, where they are looked after. */
@@ -121,7 +124,7 @@ static enum exit_status find_old_runtime(struct arena *a, const struct options *
         all->file = arena_grow(a, all->file, all->n, &all->capacity, sizeof *all->file);
         all->file[all->n++] = found[k];
     }
-    return n < 0 ? io_error(a, options->output ? options->output : ".") : EXIT_OK;
+    return n < 0 ? io_error(a, options, options->output ? options->output : ".") : EXIT_OK;
 }
 
 /* The files of all products that stayed behind. */
@@ -130,7 +133,7 @@ static enum exit_status find_leftovers(struct arena *a, const struct options *op
 {
     struct leftover_folder folder;
     if (!leftover_read(a, options->output, &folder))
-        return io_error(a, options->output ? options->output : ".");
+        return io_error(a, options, options->output ? options->output : ".");
     for (int i = 0; i < options->specs; i++) {
         const struct leftover_of of = {product[i].name, product[i].names, product[i].possible};
         struct file_content *found;
@@ -156,7 +159,7 @@ static enum exit_status mind_leftovers(struct arena *a, const struct options *op
         const enum seal seal = vendor_seal(a, file->path, file->text, file->size);
         const bool edited = seal != SEAL_WHOLE && !options->force;
         if (options->prune && !edited && remove(file->path))
-            status = io_error(a, file->path);
+            status = io_error(a, options, file->path);
         else
             text_printf(&notes, "cgtpgen: %s is left over: today's spec does not make it; %s\n", file->path,
                         !options->prune ? "--prune removes it"
@@ -164,7 +167,7 @@ static enum exit_status mind_leftovers(struct arena *a, const struct options *op
                                                     : "it stays, for it was edited since cgtpgen wrote it"
                                  : "it is removed");
     }
-    put_error(&notes);
+    put_lines(options, "note", &notes);
     return status;
 }
 
@@ -181,13 +184,13 @@ static enum exit_status check_files(struct arena *a, const struct options *optio
         size_t size;
         const char *there = file_read_regular(a, file[i].path, &size);
         if (!there && errno != ENOENT)
-            return io_error(a, file[i].path);
+            return io_error(a, options, file[i].path);
         file_diff(&diff, there ? file[i].path : "/dev/null", there ? there : "", there ? size : 0,
                   file[i].path, file[i].text, file[i].size);
     }
     for (int i = 0; i < all.n; i++)
         file_diff(&diff, all.file[i].path, all.file[i].text, all.file[i].size, "/dev/null", "", 0);
-    enum exit_status status = put_output(a, &diff);
+    enum exit_status status = put_output(a, options, &diff);
     return status || !diff.n ? status : EXIT_STALE;
 }
 
@@ -241,7 +244,7 @@ static bool check_distinct(struct arena *a, const struct options *options, const
                     later < files   ? "the dependency file and generated too"
                     : later < specs ? "a spec"
                                     : "the log that is read");
-    put_error(&wrong);
+    put_lines(options, "error", &wrong);
     return !wrong.n;
 }
 
@@ -254,13 +257,13 @@ static enum exit_status check_replaced(struct arena *a, const struct options *op
     const char *failed;
     bool wrong = false;
     if (!replace_check(a, options, file, generated, files, edited, &refused, &failed))
-        return io_error(a, failed);
+        return io_error(a, options, failed);
     for (int i = 0; i < generated; i++)
         if (edited[i].messages) {
             put_messages(&edited[i], options);
             wrong |= edited[i].errors;
         }
-    put_error(&refused);
+    put_lines(options, "error", &refused);
     return refused.n ? EXIT_IO : wrong ? EXIT_SPEC : EXIT_OK;
 }
 
@@ -291,12 +294,12 @@ static enum exit_status write_files(struct arena *a, const struct options *optio
     if (status)
         return status;
     if (!to_stdout && options->output && !file_make_folder(a, options->output))
-        return write_error(a, options->output);
+        return write_error(a, options, options->output);
     const char *failed = file_replace(a, file, files);
-    status = failed ? write_error(a, failed) : EXIT_OK;
+    status = failed ? write_error(a, options, failed) : EXIT_OK;
     if (!status && !to_stdout && options->write)
         status = mind_leftovers(a, options, product);
-    return status ? status : put_output(a, &out);
+    return status ? status : put_output(a, options, &out);
 }
 
 /* Reports: of each product those for people, then for programs one list of all products, where there are
@@ -336,7 +339,7 @@ static enum exit_status deliver(struct arena *a, const struct options *options, 
     put_reports(&out, options, product);
     if (options->check)
         return check_files(a, options, product, file, files);
-    enum exit_status status = put_output(a, &out);
+    enum exit_status status = put_output(a, options, &out);
     return status || options->list ? status : write_files(a, options, product, file, files);
 }
 
@@ -344,12 +347,13 @@ static enum exit_status run(struct arena *a, int argc, char *const *argv)
 {
     struct options options;
     struct text text = {.arena = a};
-    char **words;
+    char **words = NULL;
     enum exit_status status = arguments_read(a, argc, argv, &argc, &words, &text);
     if (!status && !options_read(a, argc, words, &options, &text))
         status = EXIT_USAGE;
     if (status) {
-        put_error(&text);
+        options.messages.json = messages_wants_json(argc, words ? words : argv);
+        put_lines(&options, "error", &text);
         return status;
     }
     if (options.action == ACTION_HELP)
@@ -357,7 +361,7 @@ static enum exit_status run(struct arena *a, int argc, char *const *argv)
     else if (options.action == ACTION_VERSION)
         text_printf(&text, "cgtpgen %s\n", CGTPGEN_VERSION);
     if (options.action != ACTION_GENERATE)
-        return put_output(a, &text);
+        return put_output(a, &options, &text);
 
     struct product *product = NEW_ARRAY(a, struct product, options.specs);
     struct mutation mutation = {.wanted = options.mutate, .list = {.arena = a}};
@@ -374,15 +378,16 @@ static enum exit_status run(struct arena *a, int argc, char *const *argv)
     if (!status)
         status = check_collisions(a, &options, product);
     status = status ? status : deliver(a, &options, product);
-    return status ? status : put_output(a, &mutation.list);
+    return status ? status : put_output(a, &options, &mutation.list);
 }
 
 /* run(), where running out of memory comes back to. */
 static enum exit_status run_guarded(struct arena *a, int argc, char *const *argv)
 {
-    static const char message[] = "cgtpgen: out of memory\n";
+    static const char *const message[] = {"cgtpgen: out of memory\n", MESSAGES_OUT_OF_MEMORY};
     if (setjmp(a->failure)) {
-        file_put(STDERR_FILENO, message, sizeof message - 1);
+        const char *told = message[messages_wants_json(argc, argv)];
+        file_put(STDERR_FILENO, told, strlen(told));
         return EXIT_IO;
     }
     return run(a, argc, argv);

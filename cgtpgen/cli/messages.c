@@ -103,3 +103,29 @@ enum diag_format messages_format(const struct message_options *o, bool terminal)
     bool color = o->color == WHEN_AUTO ? wants_color(terminal) : o->color == WHEN_ALWAYS;
     return o->json ? DIAG_JSON : color ? DIAG_COLOR : DIAG_PLAIN;
 }
+
+void messages_lines(struct text *out, bool json, const char *severity, const char *lines)
+{
+    static const char program[] = "cgtpgen: ";
+    for (const char *end; *lines; lines = end) {
+        end = lines + strcspn(lines, "\n");
+        const size_t head = sizeof program - 1, n = (size_t)(end - lines);
+        end += *end == '\n';
+        if (!json || strncmp(lines, program, head)) {
+            text_put(out, lines, (size_t)(end - lines));
+            continue;
+        }
+        text_puts(out, strcmp(severity, "note") ? MESSAGES_OBJECT("error") : MESSAGES_OBJECT("note"));
+        text_json(out, diag_escaped(out->arena, arena_string(out->arena, lines + head, n - head)));
+        text_puts(out, MESSAGES_REST);
+    }
+}
+
+bool messages_wants_json(int argc, char *const *argv)
+{
+    bool json = false;
+    for (int i = 1; i < argc && argv[i]; i++)
+        json |= !strcmp(argv[i], "--diagnostics=json") ||
+                (!strcmp(argv[i], "json") && !strcmp(argv[i - 1], "--diagnostics"));
+    return json;
+}

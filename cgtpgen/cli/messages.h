@@ -25,6 +25,20 @@ bool messages_read_warning(struct arena *, struct message_options *, const char 
 /* What the options mean together, once all are read. */
 void messages_end(struct message_options *);
 
+/* Lines about no spec, `cgtpgen: TEXT`; for programs each becomes an object, whose severity is error or note.
+ * Other lines stay. */
+void messages_lines(struct text *out, bool json, const char *severity, const char *lines);
+
+/* Does the command line ask for messages for programs? For what is wrong before it is read. */
+bool messages_wants_json(int argc, char *const *argv);
+
+/* What there is no memory to make. */
+#define MESSAGES_OBJECT(severity)                                                                            \
+    "{\"id\": null, \"severity\": \"" severity                                                               \
+    "\", \"file\": null, \"line\": null, \"column\": null, \"length\": null, \"message\": "
+#define MESSAGES_REST ", \"suggestion\": null, \"notes\": []}\n"
+#define MESSAGES_OUT_OF_MEMORY MESSAGES_OBJECT("error") "\"out of memory\"" MESSAGES_REST
+
 /* How to print to a standard error that is, or is no, terminal. */
 enum diag_format messages_format(const struct message_options *, bool terminal);
 

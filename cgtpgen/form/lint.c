@@ -1,5 +1,6 @@
 /* lint.c - see lint.h: irreps, arguments and outputs that no path or term takes part in. */
 #include "form/lint.h"
+#include "util/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -154,6 +155,34 @@ static void check_filter(struct linter *l)
     }
 }
 
+static bool is_same(const struct spec_instruction *a, const struct spec_instruction *b)
+{
+    return a->x == b->x && a->y == b->y && a->z == b->z && a->mode == b->mode && a->weighted == b->weighted &&
+           rat_compare(a->path_weight, b->path_weight) == 0;
+}
+
+/* Instructions that are there already: with weights of their own they say nothing that one would not, without
+ * they count twice. */
+static void check_instructions(struct linter *l)
+{
+    const struct spec *spec = l->problem->spec;
+    struct hash seen = {.arena = l->arena};
+    for (int i = 0; i < spec->instructions; i++) {
+        const struct spec_instruction *p = &spec->instruction[i];
+        const int key[] = {p->x, p->y, p->z, (int)p->mode};
+        const uint32_t hash = hash_bytes(surd_hash(surd_make(1, p->path_weight)), key, sizeof key);
+        int first = hash_first(&seen, hash);
+        while (first >= 0 && !is_same(p, &spec->instruction[first]))
+            first = hash_next(&seen, first);
+        if (first >= 0) {
+            diag_report(l->diag, DIAG_REPEATED_INSTRUCTION, p->pos, "this is instruction %d once more",
+                        first);
+            diag_note(l->diag, spec->instruction[first].pos, "it is here");
+        }
+        hash_add(&seen, hash);
+    }
+}
+
 /* Does a path that contributes take part in the output? */
 static bool is_computed(const struct linter *l, const struct kernel_form *k, const struct form_output *out)
 {
@@ -196,13 +225,14 @@ void lint(const struct problem *problem, const struct form *form, struct diag *d
     if (spec->index_pos[SLOT_W].line > 0 && !problem->weight_numel)
         diag_report(diag, DIAG_DEAD_INDEX, spec->index_pos[SLOT_W],
                     "w has an index, but no path of this product has weights");
+    check_instructions(&l);
     bool filter = spec->sugar != SUGAR_NONE && spec->sugar != SUGAR_FULLY_CONNECTED;
     if (filter)
         check_filter(&l);
     if (filter && spec->sugar != SUGAR_FULL) /* whose products have channels of their own */
         check_multiplicities(&l);
     if (!l.weighted && !l.unweighted) { /* segments and outputs follow from it */
-        diag_report(diag, DIAG_NO_PATHS, spec->instructions_pos,
+        diag_report(diag, DIAG_EMPTY_PRODUCT, spec->instructions_pos,
                     "no path contributes to this product: all its outputs are zero");
     } else {
         check_inputs(&l, SLOT_X);

@@ -59,7 +59,8 @@ enum diag_id {
     DIAG_LOG_FORM,
     DIAG_LOG_OTHER,
     /* Warnings: what is said in vain. */
-    DIAG_NO_PATHS,
+    DIAG_EMPTY_PRODUCT,
+    DIAG_REPEATED_INSTRUCTION,
     DIAG_DEAD_INPUT,
     DIAG_DEAD_FILTER,
     DIAG_FILTER_MULTIPLICITY,

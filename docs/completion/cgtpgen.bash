@@ -8,7 +8,7 @@ _cgtpgen()
     local archs='sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 c'
     local emit='header hpp source unity plan selftest torch jax tune runtime check ranks device report'
     local print='paths nnz weights plan cost json'
-    local warnings='all error no-paths dead-input dead-filter filter-multiplicity dead-output dead-argument dead-index large-code memory edited-file'
+    local warnings='all error empty-product repeated-instruction dead-input dead-filter filter-multiplicity dead-output dead-argument dead-index large-code memory edited-file'
     local word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]} list='' before=''
 
     # Words end at =, and it is one itself.
