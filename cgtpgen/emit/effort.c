@@ -9,7 +9,7 @@ struct counts {
     double product;
     double loop;  /* of a GPU's kernel, over tiles and items; what stands in them is inlined */
     double dense; /* products with blocks of weights, each of which is compiled for its sizes */
-    double templates, instances; /* kernels that are templates; what is launched of them */
+    double templates, instances; /* kernels of long code that are templates; what is launched of them */
 };
 
 static bool begins(const char *at, const char *word)
@@ -33,15 +33,15 @@ static bool is_dense(const char *at)
     return rows >= SWEEP;
 }
 
-/* code::NAME<.. */
+/* code::NAME<.., but for gathers, which are short. */
 static bool is_instance(const char *at)
 {
     if (!begins(at, "code::"))
         return false;
-    at += strlen("code::");
-    while (isalnum((unsigned char)*at) || *at == '_')
-        at++;
-    return *at == '<';
+    bool gather = false;
+    for (at += strlen("code::"); isalnum((unsigned char)*at) || *at == '_'; at++)
+        gather |= begins(at, "_gather_");
+    return *at == '<' && !gather;
 }
 
 /* What begins there is counted; where to go on, NULL: the text ends. What begins it is looked at first, for

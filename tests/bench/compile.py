@@ -24,7 +24,7 @@ def counts(text):
     """As cgtpgen/emit/effort.c has them."""
     text = re.sub(r'\[\] = {.*?};', '', re.sub(r'/\*.*?\*/', '', text, flags=re.S), flags=re.S)
     templates = text.count('>\nCGTP_KERNEL(')
-    times = len(re.findall(r'code::\w+<', text)) / templates if templates else 1
+    times = len(re.findall(r'code::(?!\w+_gather_)\w+<', text)) / templates if templates else 1
     dense = sum(int(rows) > 3 for rows in re.findall(r'cgtp_weights_\w+\(\w+, (\d+)', text))
     return text.count(','), times * len(re.findall(r' \*(?= )', text)), times * text.count('CGTP_LOOP\n'), dense
 
