@@ -223,7 +223,7 @@ static inline void cgtp_add(int64_t n, const real *restrict term, real *restrict
 static inline void cgtp_add_wide(int64_t n, const real *restrict term, double *restrict sum)
 {
     for (int64_t i = 0; i < n; i++)
-        sum[i] += term[i];
+        sum[i] += (double)term[i];
 }
 
 /* sum_c a[c] b[c] in a fixed order: 8 interleaved partial sums where there are as many terms. */

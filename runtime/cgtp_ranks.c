@@ -101,7 +101,7 @@ static void add_narrow(const cgtp_rows *rows, int64_t first, int64_t n, const vo
         float sum = (float)cgtp_get_number(array, rows->type, to);
         for (int64_t i = first; i < first + n; i++)
             sum += (float)cgtp_get_number(buffer, rows->type, (rows->place ? rows->place[i] : i) * rows->elements + k);
-        cgtp_put_number(array, rows->type, to, sum);
+        cgtp_put_number(array, rows->type, to, (double)sum);
     }
 }
 

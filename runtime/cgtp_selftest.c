@@ -138,7 +138,7 @@ static void verdict(struct tap *tap, const char *format, ...)
 static void compare(struct tap *tap, const cgtp_selftest *t, const cgtp_selftest_kernel *k,
                     const cgtp_selftest_output *o, int64_t row, const struct sum *wanted, const void *found)
 {
-    const double u = t->compute == CGTP_FLOAT64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
+    const double u = t->compute == CGTP_FLOAT64 ? DBL_EPSILON / 2 : (double)FLT_EPSILON / 2;
     const double twice = t->compute == CGTP_FLOAT64 && LDBL_MANT_DIG <= DBL_MANT_DIG ? 2 : 1;
     const int64_t n = t->dim[o->slot];
     for (int64_t i = 0; i < n; i++) {

@@ -290,7 +290,7 @@ static double difference(const struct tuner *t, const struct bench *b, int o)
     const cgtp_selftest_output *q = &t->test->kernel[b->number].output[o];
     const int64_t n = t->test->dim[q->slot], rows = rows_of(t->test, &t->graph, q->slot);
     const cgtp_type type = t->test->type[q->slot];
-    const double u = t->test->compute == CGTP_FLOAT64 ? DBL_EPSILON / 2 : FLT_EPSILON / 2;
+    const double u = t->test->compute == CGTP_FLOAT64 ? DBL_EPSILON / 2 : (double)FLT_EPSILON / 2;
     void *found = host_new(n * rows, cgtp_type_size(type));
     double *most = host_new(n, sizeof *most), worst = 0, before = 0;
     device_read(found, b->output[o], (size_t)(n * rows) * cgtp_type_size(type));
@@ -307,7 +307,7 @@ static double difference(const struct tuner *t, const struct bench *b, int o)
             if (type != t->test->compute && off == off) /* both were rounded to the array's type, too */
                 off = fmax(0, off - 2 * cgtp_rounding(type, fabs(wanted) + most[e]));
             if (!(off <= most[e] * worst))
-                worst = off == off && most[e] > 0 ? off / most[e] : INFINITY;
+                worst = off == off && most[e] > 0 ? off / most[e] : (double)INFINITY;
         }
     }
     free(found);

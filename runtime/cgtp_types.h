@@ -154,9 +154,9 @@ static inline double cgtp_rounding(cgtp_type type, double size)
     }
 
 CGTP_CONVERSION(cgtp_bfloat16_to_float32, cgtp_bfloat16, float, cgtp_bfloat16_to_float)
-CGTP_CONVERSION(cgtp_bfloat16_to_float64, cgtp_bfloat16, double, cgtp_bfloat16_to_float)
+CGTP_CONVERSION(cgtp_bfloat16_to_float64, cgtp_bfloat16, double, (double)cgtp_bfloat16_to_float)
 CGTP_CONVERSION(cgtp_float16_to_float32, cgtp_float16, float, cgtp_float16_to_float)
-CGTP_CONVERSION(cgtp_float16_to_float64, cgtp_float16, double, cgtp_float16_to_float)
+CGTP_CONVERSION(cgtp_float16_to_float64, cgtp_float16, double, (double)cgtp_float16_to_float)
 CGTP_CONVERSION(cgtp_float32_to_bfloat16, float, cgtp_bfloat16, cgtp_float_to_bfloat16)
 CGTP_CONVERSION(cgtp_float64_to_bfloat16, double, cgtp_bfloat16, cgtp_double_to_bfloat16)
 CGTP_CONVERSION(cgtp_float32_to_float16, float, cgtp_float16, cgtp_float_to_float16)

@@ -23,11 +23,12 @@ from tap import done, equal, ok, skip  # noqa: E402
 GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
 STRENGTH = 3 if os.environ.get('TEST_ALL') else 2
 JOBS = int(os.environ.get('PROVE_JOBS', '2'))
-WARNINGS = '-Wall -Wextra -Wconversion -Wshadow -Werror'.split()
+WARNINGS = '-Wall -Wextra -Wconversion -Wshadow -Wdouble-promotion -Werror'.split()
 # nvcc's pragmas, and what stands in the bodies of kernels, which the host's compiler doesn't see: lambdas whose parameters
-# are called as what they stand for, or are of no use in a case; constants of two headers multiplied; a mask's bits.
+# are called as what they stand for, or are of no use in a case; constants of two headers multiplied; a mask's bits; sums
+# that are meant to be wider.
 OF_KERNELS = '-Wno-unknown-warning-option -Wno-unknown-pragmas -Wno-shadow -Wno-unused-parameter -Wno-unused-variable ' \
-    '-Wno-sign-conversion -Wno-deprecated-enum-enum-conversion -Wno-deprecated-anon-enum-enum-conversion'.split()
+    '-Wno-sign-conversion -Wno-double-promotion -Wno-deprecated-enum-enum-conversion -Wno-deprecated-anon-enum-enum-conversion'.split()
 NVCC = os.environ.get('NVCC') or shutil.which('nvcc') or '/usr/local/cuda/bin/nvcc'
 COMPILERS = [(c, cpp, standard) for c, cpp in (('gcc', 'g++'), ('clang', 'clang++'))
              for standard in ('c11', 'c++17', 'c++20')]
