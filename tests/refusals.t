@@ -46,7 +46,7 @@ REFUSALS = [
     ('tiled', 'rows of a tile larger than shared memory', '8x0e', '40000x0e', '64x0e', '[[0, 0, 0, uvw]]', SHARED, ''),
     ('staged', 'rows larger than shared memory', '8x0e', '8x0e', '40000x0e', '[[0, 0, 0, uvw]]', BATCH, ''),
     ('paired', 'rows larger than shared memory', '8000x0e', '8x0e', '8x0e', '[[0, 0, 0, uvw]]', BATCH, ''),
-    ('convolution', 'more than 512 paths', '32x0e', ' + '.join(['1x0e'] * 513), ' + '.join(['32x0e'] * 513), 'channelwise',
+    ('convolution', 'more than 1024 paths', '32x0e', ' + '.join(['1x0e'] * 1025), ' + '.join(['32x0e'] * 1025), 'channelwise',
      CONVOLUTION, ''),
     ('convolution', 'a stage larger than shared memory', '32x0e', '9000x0e + 1x0e', '32x0e', '[[0, 1, 0, uvu]]', CONVOLUTION,
      'precision: float64'),
@@ -54,12 +54,20 @@ REFUSALS = [
      'precision: float64'),
 ]
 
-for evaluation, reason, x, y, z, instructions, index, more in REFUSALS:
+
+def plan(x, y, z, instructions, index, more):
     spec = (f'cgtp: 1\nname: a\nirreps: {{x: {x}, y: {y}, z: {z}}}\ninstructions: {instructions}\nindex: {index}\n'
             f'kernels: [forward, backward]\n{more}\n')
     run = subprocess.run([GENERATOR, '--backend=cuda', '--print=json', '-'], input=spec, text=True, capture_output=True)
-    kernels = json.loads(run.stdout)['kernels'] if run.returncode == 0 else []
+    return run, json.loads(run.stdout)['kernels'] if run.returncode == 0 else []
+
+
+for evaluation, reason, *product in REFUSALS:
+    run, kernels = plan(*product)
     said = {text for kernel in kernels for verdict in kernel['verdicts'] if verdict['evaluation'] == evaluation
             for text in (verdict['reason'], *verdict['path_reasons'].values())}
     ok(reason in said, f'{evaluation}: {reason}', run.stderr or said)
+run, kernels = plan('32x0e', ' + '.join(['1x0e'] * 600), ' + '.join(['32x0e'] * 600), 'channelwise', CONVOLUTION, '')
+ok(kernels and all(schedule['evaluation'] == 'convolution' for kernel in kernels for schedule in kernel['schedules']),
+   'convolution: takes 600 paths', run.stderr or kernels)
 done()

@@ -171,6 +171,25 @@ def compile_kernel(job):
     return rows
 
 
+# What a kernel's comment says of its registers.
+PREDICTED = r'/\* %s: blocks of (\d+) threads, (\d+) per multiprocessor.*?Predicted are (\d+) registers'
+
+
+def check_prediction(job, function, row):
+    """A convolution's kernel takes as many registers as are predicted, within NEAR: of the variants of a function that are not for
+    teams, which have a block a multiprocessor, where they may take more than they do."""
+    NEAR = 36
+    name = re.match(r'(\w+_convolution\w*)<[0-9]', function)
+    if not name:
+        return
+    with open(f'{FOLDER}/{job[0]}_{job[1]}.cu') as file:
+        text = re.sub(r'\s*\n\s*\*?\s*', ' ', file.read())
+    threads, blocks, predicted = map(int, re.search(PREDICTED % name.group(1), text).groups())
+    taken, most = int(row['registers']), min(255, 65536 // (threads * blocks) // 8 * 8)
+    if taken < most - 2:
+        ok(abs(taken - predicted) <= NEAR, f'{" ".join(job)}: {function} takes about {predicted} registers, as predicted', taken)
+
+
 def check_kernel(job, rows, table):
     name = ' '.join(job)
     if not ok(isinstance(rows, dict) and rows, f'{name} compiles', rows):
@@ -181,6 +200,7 @@ def check_kernel(job, rows, table):
         before = table[(*job, function)]
         ok(not worse(before, rows[function]), f'{name}: {function} is no worse than {before["registers"]} registers, {before["loops"]}',
            *worse(before, rows[function]), f'now: {rows[function]}')
+        check_prediction(job, function, rows[function])
 
 
 def main():

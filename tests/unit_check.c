@@ -10,7 +10,6 @@
 
 #include "emit/backend.h"
 #include "pipeline/pipeline.h"
-#include "schedule/batch/batch_plan.h"
 #include "schedule/check.h"
 #include "schedule/convolution/conv_plan.h"
 #include "schedule/cover.h"
@@ -58,15 +57,16 @@ static const char together[] = "cgtp: 1\nname: t\nirreps: {x: 32x1o, y: 1x1o, z:
                                "index: {x: sender, y: item, w: item, z: receiver}\nkernels: [forward]\n"
                                "tune: {sm_90: {together: 2}}\n";
 
+/* Segments of 20 channels, so that edges are side by side. */
+static const char narrow[] = "cgtp: 1\nname: t\nirreps: {x: 20x0e + 20x1o, y: 1x0e + 1x1o, z: 20x0e + 20x1o}\n"
+                             "instructions: [[0, 0, 0, uvu], [1, 0, 1, uvu]]\n"
+                             "index: {x: sender, y: item, w: item, z: receiver}\n"
+                             "kernels: [forward, backward, double_backward]\n";
+
 /* Items without a graph: two of three paths lead into one segment of z. */
 static const char batch[] = "cgtp: 1\nname: t\nirreps: {x: 32x0e, y: 1x0e + 1x1o, z: 32x0e + 32x1o}\n"
                             "instructions: [[0, 0, 0, uvu], [0, 1, 1, uvu], [0, 0, 0, uvu]]\n"
                             "kernels: [forward]\n";
-
-/* In two phases, of one path set each. */
-static const char phases[] = "cgtp: 1\nname: t\nirreps: {x: 32x0e + 32x1o, y: 1x0e, z: 32x0e + 32x1o}\n"
-                             "instructions: [[0, 0, 0, uvu], [1, 0, 1, uvu]]\n"
-                             "kernels: [forward]\ntune: {sm_90: {phases: 2}}\n";
 
 /* Weights that connect channels, of items. */
 static const char staged[] =
@@ -270,28 +270,52 @@ static struct convolution *new_convolution(const struct schedules **all)
     return own_plan("convolution", &backend_cuda, mixed, 0, all);
 }
 
+/* What a path set was chosen by is what its program takes. */
+static void work_of_the_convolution(void **state)
+{
+    const char *const spec[] = {alike, together, narrow, mixed};
+    (void)state;
+    for (int i = 0; i < 4 * 3; i++) {
+        const struct schedules *all;
+        const int kernel = spec[i / 3] == alike || spec[i / 3] == together ? 0 : i % 3;
+        const struct convolution *g = own_plan("convolution", &backend_cuda, spec[i / 3], kernel, &all);
+        for (int k = 0; k < g->sets; k++) {
+            const struct work *planned = &g->set[k].work, *counted = &g->set[g->set[k].like].pipeline->work;
+            assert_float_equal(cost_instructions(planned), cost_instructions(counted), 1e-6);
+            assert_float_equal(planned->bytes, counted->bytes, 1);
+        }
+    }
+    assert_float_equal(cost_copies(512, 4), 4 * cost_copies(512, 16), 1e-6);
+}
+
+static struct layout *own_block(const struct convolution *g)
+{
+    return &g->set[0].pipeline->of_block;
+}
+
 static void rules_of_the_convolution(void **state)
 {
     (void)state;
     const struct schedules *all;
     struct convolution *g = new_convolution(&all);
     struct path_set *last = &g->set[g->sets - 1];
-    const int path = last->path[--last->paths];
+    struct path_list *paths = last->pipeline->set;
+    const int path = paths->path[--paths->paths];
     expect(all, arena_printf(&arena, "convolution: path %d is in 0 path sets", path));
-    last->paths++;
+    paths->paths++;
     last->path[0] = 2; /* which is the general evaluation's */
     expect(all, "convolution: path 2 is in 1 path sets");
     g = new_convolution(&all);
     g->stages = 1;
     expect(all, "convolution: a ring of 1 stages");
     g = new_convolution(&all);
-    g->block->field[0].at = -16;
+    own_block(g)->field[0].at = -16;
     expect(all, "convolution: shared memory: ");
     g = new_convolution(&all);
-    ((struct layout *)g->block->field[0].of)->field[0].bytes += 1 << 20;
+    ((struct layout *)own_block(g)->field[0].of)->field[0].bytes += 1 << 20;
     expect(all, "convolution: shared memory: ");
     g = new_convolution(&all);
-    g->block->bytes = g->device->shared_bytes + 1;
+    own_block(g)->bytes = g->device->shared_bytes + 1;
     expect(all, arena_printf(&arena, "convolution: a block of %d bytes of %d that there are",
                              g->device->shared_bytes + 1, g->device->shared_bytes));
     g = new_convolution(&all);
@@ -333,78 +357,6 @@ static void rules_of_the_convolution(void **state)
     g->set[0].path[0] = 1;
     g->set[0].path[1] = 0;
     expect(all, "path 0 is not computed where path 1 is");
-}
-
-static struct batch *new_batch(const struct schedules **all)
-{
-    struct batch *g = own_plan("batch", &backend_cuda, batch, 0, all);
-    assert_int_equal(g->set[0].paths, 3);
-    return g;
-}
-
-static void path_sets_of_the_batch(void **state)
-{
-    (void)state;
-    const struct schedules *all;
-    struct batch *g = new_batch(&all);
-    const int path = g->set[0].path[--g->set[0].paths];
-    expect(all, arena_printf(&arena, "batch: path %d is in 0 path sets", path));
-    g = new_batch(&all);
-    g->set[0].path[0] = g->set[0].path[1];
-    expect(all, arena_printf(&arena, "batch: path %d is in 2 path sets", g->set[0].path[1]));
-    g = new_batch(&all);
-    g->set[0].zs--;
-    expect(all, "batch: path set 0: 3 paths, and ");
-    g = new_batch(&all);
-    const int into[3] = {0, 1, 2}; /* segment 0 of z, 1, and 0 again */
-    memcpy(g->set[0].path, into, sizeof into);
-    expect(all, "batch: path set 0: paths into a segment of z do not follow each other");
-    g = new_batch(&all);
-    g->part[g->set[0].part].mul = 64;
-    expect(all, "batch: path set 0: path 0 has another number of channels");
-}
-
-static void rules_of_the_batch(void **state)
-{
-    (void)state;
-    const struct schedules *all;
-    struct batch *g = new_batch(&all);
-    g->stages = 1;
-    expect(all, "batch: a ring of 1 stages");
-    g = new_batch(&all);
-    g->buffers = (g->stages - 2) / g->sets + 1; /* one too few */
-    expect(all, arena_printf(&arena, "batch: %d buffers of rows for %d path sets, %d turns ahead", g->buffers,
-                             g->sets, g->stages - 1));
-    g = new_batch(&all);
-    g->block->field[0].at = 8;
-    expect(all, "batch: shared memory: ");
-    g = new_batch(&all);
-    g->block->bytes = g->device->shared_bytes + 1;
-    expect(all, arena_printf(&arena, "batch: a block of %d bytes of %d that there are",
-                             g->device->shared_bytes + 1, g->device->shared_bytes));
-    struct kernel_schedule *k = plan_for(&backend_cuda, batch, 0, &all);
-    k->schedule[0].route[0].kind = ROUTE_ATOMIC;
-    expect(all, "batch: z is not a row of the item");
-}
-
-static void phases_of_the_batch(void **state)
-{
-    (void)state;
-    const struct schedules *all;
-    struct batch *g = own_plan("batch", &backend_cuda, phases, 0, &all);
-    assert_int_equal(g->phases, 2);
-    assert_int_equal(g->phase[1].first, 1);
-    g->phase[0].sets = 2;
-    expect(all, "batch: phase 0: path sets 0 to 1, and the next begins with 1");
-    g = own_plan("batch", &backend_cuda, phases, 0, &all);
-    g->phase[1].sets = 0;
-    expect(all, "batch: phase 1: path sets 1 to 0, and the next begins with 2");
-    g = own_plan("batch", &backend_cuda, phases, 0, &all);
-    g->set[1].x[0] = g->set[0].x[0];
-    expect(all, "batch: phase 0: segment 0 of x is in another one, too");
-    g = own_plan("batch", &backend_cuda, phases, 0, &all);
-    g->x_by_set = false;
-    expect(all, "batch: phase 1: x does not come with its path sets");
 }
 
 static struct staged *new_staged(int kernel, const struct schedules **all)
@@ -505,15 +457,6 @@ static void rules_of_staged_parts(void **state)
     expect(all, "staged: rows of 2 items, of 3 under way");
 }
 
-/* The number of the first call of a path's code. */
-static int code_of(const struct pipeline *p, int path)
-{
-    int i = 0;
-    while (p->step[i].kind != STEP_CALL || p->step[i].call->path != path)
-        i++;
-    return i;
-}
-
 /* What pipeline/check.c has to say is broken by tests of its own (unit_pipeline.c). */
 static void rules_of_pipelines(void **state)
 {
@@ -521,11 +464,16 @@ static void rules_of_pipelines(void **state)
     const struct schedules *all;
     struct schedule *s = &plan_for(&backend_cuda, tiled, 0, &all)->schedule[0];
     struct pipeline *p = s->pipeline;
-    p->step[code_of(p, 0)].call->path = 1;
-    expect(all, "tiled: path 0 is left out");
+    p->set->path++;
+    p->set->paths--;
+    expect(all, "tiled: path 0 is in 0 path sets");
+    s = &plan_for(&backend_cuda, batch, 0, &all)->schedule[0];
+    s->pipeline->set->path++;
+    s->pipeline->set->paths--;
+    expect(all, "batch: path 0 is in 0 path sets");
     s = &plan_for(&backend_cuda, tiled, 0, &all)->schedule[0];
     own_demand(s)->variant_of[1] = -1;
-    expect(all, "tiled: path 1 is not its own");
+    expect(all, "tiled: path 1 is in 1 path sets");
     s = &plan_for(&backend_cuda, tiled, 0, &all)->schedule[0];
     p = s->pipeline;
     p->of_block.bytes = s->target->device->shared_bytes + 128;
@@ -854,10 +802,8 @@ int main(void)
         cmocka_unit_test(areas_named_once),
         cmocka_unit_test(rows_have_an_owner),
         cmocka_unit_test(scratch_of_loops),
+        cmocka_unit_test(work_of_the_convolution),
         cmocka_unit_test(rules_of_the_convolution),
-        cmocka_unit_test(path_sets_of_the_batch),
-        cmocka_unit_test(rules_of_the_batch),
-        cmocka_unit_test(phases_of_the_batch),
         cmocka_unit_test(rules_of_staged_weights),
         cmocka_unit_test(rules_of_staged_channels),
         cmocka_unit_test(rules_of_staged_parts),

@@ -40,6 +40,12 @@ void build_field(struct pipeline *p, int place, struct field f)
     q->field[q->fields++] = f;
 }
 
+void build_set(struct pipeline *p, int paths, const int *path)
+{
+    p->set = arena_grow(p->arena, p->set, p->sets, &p->set_capacity, sizeof *p->set);
+    p->set[p->sets++] = (struct path_list){paths, path};
+}
+
 /* ---- steps ---- */
 
 static struct step *add(struct pipeline *p, enum step_kind kind)

@@ -13,6 +13,9 @@ int build_group(struct pipeline *, struct group);
 int build_place(struct pipeline *, struct place);
 void build_field(struct pipeline *, int place, struct field);
 
+/* Paths that it computes. */
+void build_set(struct pipeline *, int paths, const int *path);
+
 /* ---- steps, each behind those before it ---- */
 
 void build_begin(struct pipeline *, int loop);

@@ -1,11 +1,133 @@
-/* cost.c - what an item costs by a pipeline: instructions of a warp, and bytes, counted from its steps.
- *
- * The longer of the two decides, and four tenths of the other are not hidden behind it. Where a lane has an
- * item, a warp does the work of as many items as it has lanes.
- */
-#include "pipeline/pipeline.h"
+/* cost.c - see cost.h. */
+#include "pipeline/cost.h"
+#include "pipeline/edges.h"
 
-enum { WARPS_ENOUGH = 8 }; /* that hide what each waits for */
+#include <string.h>
+
+enum {
+    WARPS_ENOUGH = 8, /* that hide what each waits for */
+    CHUNK = 16        /* bytes that a lane copies at most at a time */
+};
+
+double cost_overlap(double instructions, double moved)
+{
+    const double longer = instructions > moved ? instructions : moved;
+    return longer + 0.4 * (instructions + moved - longer);
+}
+
+/* ---- edges ---- */
+
+/* Each with its addresses. */
+double cost_copies(double bytes, int piece)
+{
+    const double copy = 6.8;
+    return copy * bytes / piece;
+}
+
+/* Shorter by way of shared memory where lanes' rows are four chunks of 16 bytes. */
+double cost_sum(int64_t bytes)
+{
+    return bytes == 4 * CHUNK ? 48 : 69;
+}
+
+/* Fitted to the loops that ptxas makes (rms 5 %): the loop itself, products, forms, weights, sums over lanes,
+ * copies; several edges at once; rows that are kept; and numbers that are widened, which a quarter of the
+ * others' rate is for, and added. */
+double cost_instructions(const struct work *w)
+{
+    enum { OF_EDGE = 87, SIDE_BY_SIDE = 40 };
+    const double product = 1.07, form = 1.87, weight = 1.4, kept = 0.3, carried = 3, widened = 7;
+    return OF_EDGE + product * w->arithmetic + form * w->forms + weight * w->weights + w->sums + w->copies +
+           (w->abreast > 1 ? SIDE_BY_SIDE : 0) + kept * w->kept + (int)(carried * w->carried) +
+           (int)(widened * w->widened);
+}
+
+/* Fitted, with CGTP_RECEIVER_WORK, to when the warps of each path set end, of the benchmark's layers and
+ * graphs on an H200 (rms 7 % in float32, 10 % in float64): what every edge waits, and what it moves. */
+double cost_share(const struct work *w, int words)
+{
+    const double waits = 50, moves = 0.0125;
+    return ((int)cost_instructions(w) + waits * words * words) / w->abreast + moves * words * (int)w->bytes;
+}
+
+/* From what short tiles add to the times of forward kernels. */
+double cost_hand_over(int bytes)
+{
+    return 0.8 * bytes;
+}
+
+static const struct spread *spread_of(const struct pipeline *p, const struct field *f)
+{
+    return f->spread < 0 ? NULL : &p->spread[f->spread];
+}
+
+/* What copies of an edge's rows move, and how. */
+static void count_place(struct work *w, const struct pipeline *p, const struct place *q)
+{
+    const int lanes = p->worker.lanes;
+    if (q->how == HOW_ASYNC && !q->table)
+        w->copies += cost_copies((double)q->operand->dim * q->size * w->abreast / lanes, CHUNK);
+    if (q->operand && q->operand->slot == SLOT_Y)
+        w->bytes += (double)q->operand->dim * operand_size(q->operand);
+    for (int i = 0; i < q->fields && q->alias < 0; i++) {
+        const struct field *f = &q->field[i];
+        const struct spread *s = spread_of(p, f);
+        const double elements = (double)f->runs * f->lane;
+        if (s && q->how == HOW_ASYNC)
+            w->copies += cost_copies(elements * q->size, q->piece);
+        if (s && f->operand->slot == SLOT_X)
+            w->bytes += elements / s->channels * s->mul / s->blocks * operand_size(f->operand);
+    }
+}
+
+/* Of what a call is given: weights; what it reads where that is kept. */
+static void count_argument(struct work *w, const struct pipeline *p, const struct call *c,
+                           const struct argument *a)
+{
+    const struct argument *from = a;
+    while (from->of == ARGUMENT_CALL)
+        from = &from->call->argument[0];
+    const struct place *q = from->of == ARGUMENT_PLACE ? &p->place[from->number] : NULL;
+    const struct spread *s = &p->spread[c->spread];
+    if (q && q->operand && q->operand->slot == SLOT_W) {
+        w->weights++;
+        w->bytes += (double)s->mul / s->blocks * operand_size(q->operand);
+    }
+    if (q && q->who == WHO_KEPT)
+        w->kept += (double)s->channels * a->apart;
+}
+
+static void count_call(struct work *w, const struct pipeline *p, const struct step *step)
+{
+    const struct call *c = step->call;
+    if (c->code) {
+        w->arithmetic += (double)code_instructions(c->code->channel) * p->spread[c->spread].channels;
+        w->forms += c->forms;
+        for (int i = 0; i < c->arguments; i++)
+            count_argument(w, p, c, &c->argument[i]);
+    }
+    if (strcmp(c->function, "cgtp_carry") == 0) {
+        const struct local *sum = &p->local[c->argument[0].number];
+        *(sum->type ? &w->widened : &w->carried) += (double)sum->elements / step->every;
+    }
+}
+
+struct work cost_work(const struct pipeline *p)
+{
+    struct work w = {.abreast = p->items};
+    for (int i = 0; i < p->places; i++) {
+        const struct place *q = &p->place[i];
+        count_place(&w, p, q);
+        if (q->operand && q->operand->output && q->operand->slot == SLOT_Y)
+            w.sums += cost_sum(q->operand->dim * p->size);
+    }
+    for (int i = 0; i < p->steps; i++)
+        if (p->step[i].kind == STEP_CALL)
+            count_call(&w, p, &p->step[i]);
+    return w;
+}
+
+/* ---- items of which a lane has one ---- */
 
 /* Elements of a version of each run, of all versions of a turn. */
 static double elements_of(const struct place *q)
@@ -16,9 +138,10 @@ static double elements_of(const struct place *q)
     return n;
 }
 
-double pipeline_cost(const struct pipeline *p, const struct operations *op)
+/* A warp does the work of as many items as it has lanes. */
+double cost_items(const struct pipeline *p, const struct operations *op)
 {
-    const double bytes_per_instruction = 6, per_item = 20, per_multiply = 1.4, per_sum = 4, per_element = 3;
+    const double per_item = 20, per_multiply = 1.4, per_sum = 4, per_element = 3;
     double bytes = 0, elements = 0, sums = 0;
     for (int i = 0; i < p->places; i++) {
         const struct place *q = &p->place[i];
@@ -32,7 +155,5 @@ double pipeline_cost(const struct pipeline *p, const struct operations *op)
     const int warps = p->worker.warps * p->worker.teams;
     const double waiting =
         warps < WARPS_ENOUGH ? (double)WARPS_ENOUGH / warps : 1; /* too few issue too little */
-    const double issue = work * waiting, moved = bytes / bytes_per_instruction;
-    const double longer = issue > moved ? issue : moved;
-    return longer + 0.4 * (issue + moved - longer);
+    return cost_overlap(work * waiting, bytes / COST_BYTES_AN_INSTRUCTION);
 }

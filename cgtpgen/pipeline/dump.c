@@ -1,5 +1,6 @@
 /* dump.c - a pipeline as text for people, with what was derived. */
 #include "pipeline/call.h"
+#include "pipeline/cost.h"
 #include "pipeline/share.h"
 
 const char *const step_words[STEP_KINDS] = {[STEP_LOOP] = "for",        [STEP_BLOCK] = "block",
@@ -140,6 +141,11 @@ void pipeline_dump(struct text *out, const struct pipeline *p)
     int depth = 1;
     text_printf(out, "  worker %d lanes, teams of %d warps, %d teams; units of %d items; %d bytes\n",
                 p->worker.lanes, p->worker.warps, p->worker.teams, p->items, p->of_block.bytes);
+    text_printf(out, "  registers %d alive, %d at least, %d taken\n", p->registers.alive, p->registers.least,
+                p->registers.taken);
+    if (p->work.abreast)
+        text_printf(out, "  work of a turn %.0f instructions, of an edge %.0f bytes\n",
+                    cost_instructions(&p->work), p->work.bytes);
     for (int i = 0; i < p->places; i++)
         dump_place(out, p, &p->place[i]);
     for (int i = 0; i < p->steps; i++) {

@@ -112,6 +112,7 @@ struct place {
     int alias;    /* the place whose bytes it takes; -1: none */
     int group;    /* of shared memory */
     enum who who; /* how calls touch it */
+    int piece;    /* bytes that its copies move at a time */
     bool keep;    /* lines of memory that it comes from are read again soon */
     bool
         shifted; /* rows begin anywhere: they come in whole chunks, as they are in memory (cgtp_shifted.h); */
@@ -157,6 +158,7 @@ struct argument {
     int field;         /* of a place */
     struct call *call; /* what it is passed through: a conversion, which has the argument */
     struct address at;
+    int apart; /* of a code's operand: elements from a channel of a lane to the next; 0: all have the same */
     bool element; /* passed by value: what stands there */
     enum touch touch;
 };
@@ -175,15 +177,16 @@ struct call {
     const char *function;
     int numbers, number[TEMPLATE_NUMBERS]; /* of the template */
     const char *type;                      /* that follows them; NULL: none */
-    int spread;                            /* whose table they follow; -1: none */
-    const char *table;                     /* which of its; */
-    bool likewise;                         /* that of the set which is worked on, of those that are like it */
-    bool scaled;                           /* and once more: it has factors */
+    int spread;        /* whose table they follow, whose channels a code is for; -1: none */
+    const char *table; /* which of its; */
+    bool likewise;     /* that of the set which is worked on, of those that are like it */
+    bool scaled;       /* and once more: it has factors */
     int arguments;
     struct argument *argument;
     int path; /* whose code it is, where that is not in the runtime: it is named when it is written; else -1
                */
     const struct code *code;
+    int forms;        /* terms, beyond the first of each, of what it makes for all channels */
     const char *note; /* above it */
 };
 
@@ -238,15 +241,44 @@ struct step {
  * it works on those of one receiver at a time: a turn may be gone through several times, and brings what it
  * does but once. */
 struct walk {
-    bool orders; /* rows of items are those of a list of edges by receiver */
-    bool shares; /* a receiver's edges may be in several tiles */
-    int room;    /* bytes of a warp's tile */
-    bool holds;  /* registers hold where the rows of a tile's edges begin */
-    bool turns;  /* of a launch that may take several (struct cgtp_turn): receivers' sums leave in the first,
-                  * where all edges come; rows of edges are those before `kept` */
-    bool teams;  /* those of small graphs hand each other sums in the rings of their block */
+    bool orders;  /* rows of items are those of a list of edges by receiver */
+    bool shares;  /* a receiver's edges may be in several tiles */
+    int room;     /* bytes of a warp's tile */
+    bool holds;   /* registers hold where the rows of a tile's edges begin */
+    bool several; /* a block goes on with another such pipeline, where there are several */
+    bool turns;   /* of a launch that may take several (struct cgtp_turn): receivers' sums leave in the first,
+                   * where all edges come; rows of edges are those before `kept` */
+    bool teams;   /* those of small graphs hand each other sums in the rings of their block */
     bool warps; /* or units are items, which warps take in turn (struct cgtp_channel_blocks), channel block by
                  * channel block: one loop over all of them, or several, one after the other */
+};
+
+/* What edges take that are sorted by receiver, of a warp with `abreast` of them side by side; in elements of
+ * a lane unless said otherwise. */
+struct work {
+    int abreast;
+    double arithmetic; /* instructions of codes, for all channels of a lane */
+    double forms;      /* terms of what is the same for all of them, beyond the first of each */
+    double weights;    /* paths' weights and gradients of weights */
+    double sums;       /* over lanes: instructions */
+    double copies;     /* issued by a lane, weighed: cost_copies */
+    double kept;       /* read where they are kept in shared memory */
+    double carried;    /* sums that carry rounding errors along, every so many edges; of a wider type: */
+    double widened;
+    double bytes; /* of an edge, from and to L2 or beyond */
+};
+
+/* Words of 32 bits of a thread. */
+struct register_count {
+    int alive; /* values that its locals and codes hold at once; */
+    int least; /* with what it needs besides, if nothing is to spill */
+    int taken; /* by ptxas, as predicted: it takes more where there are more */
+    bool spills;
+};
+
+struct path_list {
+    int paths;
+    const int *path;
 };
 
 struct pipeline {
@@ -255,6 +287,7 @@ struct pipeline {
     struct walk walk;
     struct worker worker;
     int items; /* of a unit: a tile of so many */
+    int size;  /* bytes of a number that is computed in */
     int spreads;
     struct spread *spread;
     int loop_count, loop_capacity;
@@ -268,9 +301,15 @@ struct pipeline {
     int steps, step_capacity;
     struct step *step;
     int inside; /* the loop in which steps are added */
+    int sets,
+        set_capacity; /* of paths that it computes, one after the other; calls name those of the first */
+    struct path_list *set;
     /* By the passes: */
     struct layout of_warp, of_team, of_block; /* shared memory: layout.c */
+    struct register_count registers;          /* registers.c */
+    struct work work;                         /* of its edges: cost.c */
     struct meets *meets;                      /* of accesses, as far as they were asked for: share.c */
+    const char *unsound;                      /* why it has no waits and barriers; NULL: it has */
 };
 
 extern const char *const scope_words[SCOPES];
@@ -290,11 +329,9 @@ const char *pipeline_sync(struct pipeline *);
  * fit `bytes` of shared memory; how many. */
 int pipeline_check(const struct pipeline *, int bytes, struct text *out);
 
-/* registers.c: registers of 32 bits that a thread's locals and codes hold at once. */
-int pipeline_registers(const struct pipeline *);
-
-/* cost.c: of an item, comparable among what is computed; op: of its code. */
-double pipeline_cost(const struct pipeline *, const struct operations *op);
+/* registers.c: counts registers, of which a thread has so many at most; where rows begin is held in some if
+ * there are enough (walk.holds). */
+void pipeline_registers(struct pipeline *, int most);
 
 /* dump.c: for people, with what was derived. */
 void pipeline_dump(struct text *, const struct pipeline *);

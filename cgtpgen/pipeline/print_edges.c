@@ -95,7 +95,7 @@ static const char *call_text(const struct edges *c, const struct call *call, int
         text_printf(&numbers, "%s%d", i ? ", " : "", call->number[i]);
     if (call->type)
         text_printf(&numbers, "%s%s", numbers.n ? ", " : "", call->type);
-    if (call->spread >= 0) {
+    if (call->spread >= 0 && !call->code) {
         const struct edges_words other = {.label = c->words->label + set};
         const struct edges of_set = {.a = c->a, .p = c->p, .words = &other};
         text_printf(&numbers, "%s%s", numbers.n ? ", " : "", edges_table(&of_set, call->spread, call->table));

@@ -37,7 +37,6 @@ struct sync {
     struct arena *arena; /* for what is of no use afterwards */
     struct pipeline *p;
     int *depth, *looped, *clocks;
-    int *leader;         /* [places]: share_leader */
     bool *some;          /* [steps]: in a block that some threads go through */
     enum scope *barrier; /* [steps]: before it; lane: none */
     bool *idle;          /* [steps]: commits before which, and the next one, nobody waits */
@@ -134,7 +133,9 @@ static void find_hazards(struct sync *y, const struct trace *t)
 {
     const struct pipeline *p = y->p;
     struct stage **stage = NEW_ARRAY(y->arena, struct stage *, p->places + 1);
+    int *leader = NEW_ARRAY(y->arena, int, p->places + 1);
     for (int i = 0; i < p->places; i++) {
+        leader[i] = share_leader(p, i);
         stage[i] = NEW_ARRAY(y->arena, struct stage, p->place[i].stages);
         for (int k = 0; k < p->place[i].stages; k++)
             stage[i][k].written = -1;
@@ -145,8 +146,9 @@ static void find_hazards(struct sync *y, const struct trace *t)
             for (int k = 0; k < s->accesses; k++) {
                 const struct access *a = &s->access[k];
                 const struct use u = t->use[t->event[e].use + k];
+                struct stage *const all = stage[leader[a->place]];
                 for (int i = 0; i < u.n; i++) {
-                    struct stage *g = &stage[y->leader[a->place]][(u.stage + i) % p->place[a->place].stages];
+                    struct stage *g = &all[(u.stage + i) % p->place[a->place].stages];
                     if (pass == 0)
                         meet_stage(y, t, g, e, a, u.id + i);
                     else
@@ -365,9 +367,6 @@ const char *pipeline_sync(struct pipeline *p)
     trace_depths(p, y.depth, y.looped, y.clocks);
     y.some = NEW_ARRAY(a, bool, n);
     trace_some(p, y.some);
-    y.leader = NEW_ARRAY(a, int, p->places + 1);
-    for (int i = 0; i < p->places; i++)
-        y.leader[i] = share_leader(p, i);
     y.barrier = NEW_ARRAY(a, enum scope, n);
     y.idle = NEW_ARRAY(a, bool, n);
     y.wait = NEW_ARRAY(a, int, n);

@@ -23,10 +23,8 @@ struct runner {
     int *base;           /* [loops][loops]: turns of the second before the present one of the first; */
     int **end;           /* [loops]: and at its end, [turn][loops] */
     int *ends, *end_capacity;
-    int *step_of;   /* [loops]: the step that begins it */
-    int *last;      /* [steps]: of one that begins a loop, that which ends it */
-    bool *repeated; /* [steps]: nothing can stand before it */
-    bool *clock;    /* [loops]: versions are counted by it */
+    int *last;      /* [steps]: the one that ends a bracket; of others themselves */
+    bool *repeated; /* [steps]: nothing can stand between it and the one before it */
 };
 
 int trace_end(const struct pipeline *p, int step)
@@ -123,7 +121,10 @@ static int turns_of(const struct runner *r, int loop, int time)
     const int digit[] = {0, 1, 2, r->most}, level = level_of(r->p, loop);
     if (l->counted) {
         const int all = (l->end - l->first + l->by - 1) / l->by;
-        return r->clock[loop] || all < COUNTED_TURNS ? all : COUNTED_TURNS;
+        bool clock = false;
+        for (int i = 0; i < r->p->places; i++)
+            clock |= r->p->place[i].clock == loop;
+        return clock || all < COUNTED_TURNS ? all : COUNTED_TURNS;
     }
     if (r->levels == 1)
         return r->scenario;
@@ -167,7 +168,7 @@ static struct use use_of(const struct runner *r, const struct access *a, int ahe
                         a->index < 0 ? q->rate * (last ? last : 1) : 1};
 }
 
-/* Is a step like the one before it, a call of what that has called, so that nothing can stand between? */
+/* Is a step like the one before it, a call of what that has called? */
 static bool is_repeated(const struct pipeline *p, int step)
 {
     const struct step *s = &p->step[step], *before = s - 1;
@@ -180,29 +181,34 @@ static void emit(struct runner *r, int step, int ahead, bool skewed)
 {
     struct trace *t = r->trace;
     const struct step *s = &r->p->step[step];
+    if (!t || r->repeated[step])
+        return;
     const bool drained = skewed && s->skew == 0;
     const int last = s->every ? since(r, s, drained) : 0;
-    if (!t || r->repeated[step] || (s->every && !last))
+    if (s->every && !last)
         return;
+    if (t->events + 1 == t->event_capacity)
+        t->event = arena_grow(r->arena, t->event, t->events + 1, &t->event_capacity, sizeof *t->event);
     struct event *e = &t->event[t->events++];
     e->step = step;
     e->skewed = skewed;
     e->turn = r->turns;
     e->use = t->uses;
-    t->event = arena_grow(r->arena, t->event, t->events, &t->event_capacity, sizeof *t->event);
-    e = &t->event[t->events - 1];
     e[1] = (struct event){.closed = e->closed + (s->kind == STEP_COMMIT),
                           .hash = e->hash * TRACE_BASE + (uint64_t)(2 * step + skewed + 1)};
     for (int i = 0; i < s->accesses; i++) {
-        t->use = arena_grow(r->arena, t->use, t->uses, &t->use_capacity, sizeof *t->use);
+        if (t->uses == t->use_capacity)
+            t->use = arena_grow(r->arena, t->use, t->uses, &t->use_capacity, sizeof *t->use);
         t->use[t->uses++] = use_of(r, &s->access[i], s->skew + ahead - drained, last);
     }
 }
 
-/* The step after this one, or after the loop that it begins. */
-static int after(const struct runner *r, int step)
+static int loop_step(const struct pipeline *p, int loop)
 {
-    return (r->p->step[step].kind == STEP_LOOP ? r->last[step] : step) + 1;
+    int i = 0;
+    while (!(p->step[i].kind == STEP_LOOP && p->step[i].loop == loop))
+        i++;
+    return i;
 }
 
 /* The steps of a loop, in turns before its first one or after its last: those that are there by their skew.
@@ -211,16 +217,16 @@ static void run_skewed(struct runner *r, int at)
 {
     const struct pipeline *p = r->p;
     const bool fill = p->step[at].kind == STEP_FILL;
-    const int loop = r->step_of[p->step[at].loop], end = r->last[loop];
+    const int loop = loop_step(p, p->step[at].loop), end = r->last[loop];
     int most = 0;
-    for (int i = loop + 1; i < end; i = after(r, i)) {
+    for (int i = loop + 1; i < end; i = r->last[i] + 1) {
         const int skew = fill ? p->step[i].skew : p->step[i].every ? 1 : -p->step[i].skew;
         most = most > skew ? most : skew;
     }
     for (int k = 0; k < most; k++) {
         bool copied = false;
         const int ahead = fill ? k - most : k;
-        for (int i = loop + 1; i < end; i = after(r, i)) {
+        for (int i = loop + 1; i < end; i = r->last[i] + 1) {
             const int skew = p->step[i].skew;
             const bool rest = !fill && p->step[i].every && p->step[i].accesses && k == 0;
             const bool there = rest || (fill ? skew > 0 && skew + ahead >= 0 : skew < 0 && skew + ahead < 0);
@@ -290,6 +296,8 @@ static void run(struct runner *r, int first, int end)
             i = trace_end(r->p, i);
             continue;
         }
+        if (!r->trace || r->repeated[i])
+            continue;
         emit(r, i, 0, false);
         if (kind == STEP_FILL || kind == STEP_DRAIN)
             run_skewed(r, i);
@@ -307,25 +315,6 @@ static void run_all(struct runner *r)
     end_turn(r, LOOP_LAUNCH);
 }
 
-/* What is asked for again and again. */
-static void prepare(struct runner *r)
-{
-    const struct pipeline *p = r->p;
-    r->step_of = NEW_ARRAY(r->arena, int, p->loop_count);
-    r->last = NEW_ARRAY(r->arena, int, p->steps + 1);
-    r->repeated = NEW_ARRAY(r->arena, bool, p->steps + 1);
-    r->clock = NEW_ARRAY(r->arena, bool, p->loop_count);
-    for (int i = p->steps - 1; i >= 0; i--) {
-        r->repeated[i] = is_repeated(p, i);
-        if (p->step[i].kind == STEP_LOOP) {
-            r->step_of[p->step[i].loop] = i;
-            r->last[i] = trace_end(p, i);
-        }
-    }
-    for (int i = 0; i < p->places; i++)
-        r->clock[p->place[i].clock] = true;
-}
-
 void trace_run(struct arena *a, const struct pipeline *p, int i, struct trace *t)
 {
     const int n = p->loop_count;
@@ -337,7 +326,12 @@ void trace_run(struct arena *a, const struct pipeline *p, int i, struct trace *t
     r.end = NEW_ARRAY(a, int *, n);
     r.ends = NEW_ARRAY(a, int, n);
     r.end_capacity = NEW_ARRAY(a, int, n);
-    prepare(&r);
+    r.last = NEW_ARRAY(a, int, p->steps + 1);
+    r.repeated = NEW_ARRAY(a, bool, p->steps + 1);
+    for (int k = 0; k < p->steps; k++) {
+        r.last[k] = p->step[k].kind == STEP_LOOP ? trace_end(p, k) : k;
+        r.repeated[k] = is_repeated(p, k);
+    }
     run_all(&r);
     *t = (struct trace){0};
     t->event = arena_grow(a, NULL, 0, &t->event_capacity, sizeof *t->event);

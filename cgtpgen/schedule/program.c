@@ -1,5 +1,7 @@
 /* program.c - see program.h. */
 #include "schedule/program.h"
+#include "pipeline/build.h"
+#include "pipeline/cost.h"
 #include "schedule/source.h"
 
 #include <string.h>
@@ -23,15 +25,49 @@ const char *program_routes(struct arena *a, struct schedule *s)
     return NULL;
 }
 
+/* The paths that calls name. */
+static void find_set(struct pipeline *p, int paths)
+{
+    int *path = NEW_ARRAY(p->arena, int, paths + 1), n = 0;
+    bool *has = NEW_ARRAY(p->arena, bool, paths + 1);
+    for (int i = 0; i < p->steps; i++)
+        if (p->step[i].kind == STEP_CALL && p->step[i].call->path >= 0)
+            has[p->step[i].call->path] = true;
+    for (int i = 0; i < paths; i++)
+        if (has[i])
+            path[n++] = i;
+    build_set(p, n, path);
+}
+
 const char *program_finish(struct schedule *s, struct pipeline *p, int registers)
 {
     s->pipeline = p;
     s->registers = registers;
-    s->cost = pipeline_cost(p, &s->operations);
+    s->cost = cost_items(p, &s->operations);
+    find_set(p, s->demand->plan->problem->paths);
+    pipeline_registers(p, registers);
     return pipeline_sync(p);
 }
 
-void program_check_sync(struct checker *c, const struct pipeline *p, int bytes)
+void program_registers(struct arena *a, struct schedule *s)
+{
+    (void)a;
+    for (struct pipeline *p = s->pipeline; p; p = p->next) {
+        if (p->registers.taken == 0) { /* not counted yet */
+            pipeline_registers(p, s->registers);
+            p->work = cost_work(p);
+        }
+        s->spills |= p->registers.spills;
+    }
+}
+
+void program_sync(struct schedule *s)
+{
+    for (struct pipeline *p = s->pipeline; p; p = p->next)
+        p->unsound = pipeline_sync(p);
+}
+
+static void check_sync(struct checker *c, const struct pipeline *p, int bytes)
 {
     struct text said = {.arena = c->out->arena};
     pipeline_check(p, bytes, &said);
@@ -43,16 +79,17 @@ void program_check_sync(struct checker *c, const struct pipeline *p, int bytes)
 
 void program_check(struct checker *c, const struct schedule *s)
 {
-    const struct demand *d = s->demand;
-    const int paths = d->plan->problem->paths;
-    bool *has = NEW_ARRAY(c->out->arena, bool, paths + 1);
-    program_check_sync(c, s->pipeline, s->target->device->shared_bytes);
-    for (int i = 0; i < s->pipeline->steps; i++)
-        if (s->pipeline->step[i].kind == STEP_CALL && s->pipeline->step[i].call->path >= 0)
-            has[s->pipeline->step[i].call->path] = true;
+    const int paths = s->demand->plan->problem->paths;
+    int *times = NEW_ARRAY(c->out->arena, int, paths + 1);
+    for (const struct pipeline *p = s->pipeline; p; p = p->next) {
+        check_that(c, !p->unsound, "%s", p->unsound);
+        check_sync(c, p, s->target->device->shared_bytes);
+        for (int i = 0; i < p->sets; i++)
+            for (int k = 0; k < p->set[i].paths; k++)
+                times[p->set[i].path[k]]++;
+    }
     for (int i = 0; i < paths; i++)
-        check_that(c, has[i] == (d->variant_of[i] >= 0), "path %d is %s", i,
-                   has[i] ? "not its own" : "left out");
+        check_that(c, times[i] == (s->demand->variant_of[i] >= 0), "path %d is in %d path sets", i, times[i]);
 }
 
 void program_areas(struct areas *all, const struct schedule *s)
@@ -176,23 +213,89 @@ static int count(const struct pipeline *p, enum step_kind kind)
     return n;
 }
 
+static void report_registers(struct report *r, const struct pipeline *p, int most)
+{
+    report_part(r, "values_alive", p->registers.alive, most);
+    report_part(r, "registers_least", p->registers.least, most);
+    report_part(r, "registers", p->registers.taken, most);
+}
+
+/* The widest of its spreads; the numbers of channels of all. */
+static const struct spread *report_spreads(struct report *r, const struct pipeline *p)
+{
+    int *mul = NEW_ARRAY(r->arena, int, p->spreads + 1), widest = 0, n = 0;
+    for (int i = 0; i < p->spreads && p->spread[i].of == 1; i++) {
+        mul[n++] = p->spread[i].mul;
+        widest = mul[i] > mul[widest] ? i : widest;
+    }
+    if (n > 1)
+        report_list(r, "channels", n, mul);
+    else
+        report_number(r, "channels", *mul);
+    return &p->spread[widest];
+}
+
+/* Path sets of edges. loop: the first that its pipeline computes. */
+static void report_set(struct report *r, const struct pipeline *p, int set, int loop, bool shared, int most)
+{
+    report_list(r, "paths", p->set[set].paths, p->set[set].path);
+    const struct spread *s = report_spreads(r, p);
+    report_number(r, "channels_per_lane", s->channels);
+    if (shared)
+        report_number(r, "loop_of_path_set", loop);
+    report_channels(r, "channel_blocks", s->blocks, s->lanes * s->channels, "warp");
+    if (p->items > 1)
+        report_number(r, "edges_side_by_side", p->items);
+    report_registers(r, p, most);
+    report_number(r, "stage_bytes", p->group[0].layout.bytes);
+    report_number(r, "instructions_per_edge", (int)cost_instructions(&p->work));
+    report_number(r, "bytes_per_edge", (int)p->work.bytes);
+    report_share(r, "time_per_edge", (int)cost_share(&p->work, p->size / 4));
+}
+
+static bool has_route(const struct schedule *s, enum route_kind kind)
+{
+    bool has = false;
+    for (int o = 0; o < s->demand->outputs; o++)
+        has |= s->route[o].kind == kind;
+    return has;
+}
+
 void program_report(struct report *r, const struct schedule *s)
 {
     const struct pipeline *p = s->pipeline;
-    int stages = 1, versions = 1;
-    for (int i = 0; i < p->places; i++)
-        if (p->place[i].rate > versions) {
-            stages = p->place[i].stages;
-            versions = p->place[i].rate;
-        }
-    report_ring(r, "stages", stages, "warp", "part");
+    const bool edges = p->walk.room > 0;
+    int stages = 1, versions = 1, loop = 0;
+    bool kept = false;
+    for (int i = 0; i < p->places; i++) {
+        const struct place *q = &p->place[i];
+        if (edges ? q->how == HOW_ASYNC : q->rate > versions)
+            stages = q->stages;
+        versions = q->rate > versions ? q->rate : versions;
+        kept |= q->who == WHO_KEPT && q->clock != LOOP_LAUNCH;
+    }
+    report_ring(r, "stages", stages, "warp", edges ? "edge" : "part");
     report_number(r, "warps_per_block", p->worker.teams * p->worker.warps);
+    if (edges)
+        report_number(r, "blocks_per_multiprocessor", p->worker.blocks);
     report_part(r, "shared_bytes_per_block", p->of_block.bytes, s->target->device->shared_bytes);
-    report_part(r, "values_alive", pipeline_registers(p), s->registers);
+    if (!edges)
+        report_registers(r, p, s->registers);
     report_number(r, "registers_most", s->registers);
-    report_number(r, "pieces", versions);
-    report_number(r, "waits", count(p, STEP_WAIT));
-    report_number(r, "barriers", count(p, STEP_BARRIER));
+    if (edges) {
+        report_flag(r, "edge_buffer", has_route(s, ROUTE_EDGE_BUFFER));
+        report_flag(r, "receivers_in_shared_memory", kept);
+    } else {
+        report_number(r, "pieces", versions);
+        report_number(r, "waits", count(p, STEP_WAIT));
+        report_number(r, "barriers", count(p, STEP_BARRIER));
+    }
+    bool shared = false;
+    for (const struct pipeline *q = p; q; q = q->next)
+        shared |= q->sets > 1;
+    for (const struct pipeline *q = p; q && edges; loop += q->sets, q = q->next)
+        for (int i = 0; i < q->sets; i++)
+            report_set(report_record(r, "path_sets", "path set"), q, i, loop, shared, s->registers);
     report_layout(r, "shared_memory", &p->of_block);
 }
 

@@ -14,10 +14,9 @@ const char *program_routes(struct arena *, struct schedule *);
  * a thread, at most. Why it cannot be, or NULL. */
 const char *program_finish(struct schedule *, struct pipeline *, int registers);
 
-/* Is a pipeline sound? */
-void program_check_sync(struct checker *, const struct pipeline *, int bytes);
-
 /* See struct evaluation. */
+void program_registers(struct arena *, struct schedule *);
+void program_sync(struct schedule *);
 void program_check(struct checker *, const struct schedule *);
 void program_areas(struct areas *, const struct schedule *);
 void program_reads_graph(const struct schedule *, bool *receiver_row, bool *by_sender);

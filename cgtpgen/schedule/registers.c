@@ -16,26 +16,18 @@ static bool takes_part(const struct demand *d, int operand)
     return output < 0 ? demand_reads(d, operand) : computed;
 }
 
-/* What a lane has of so many channels. */
-static int channels_of(const struct registers *r, int64_t mul)
-{
-    return r->lanes ? (int)((mul + r->lanes - 1) / r->lanes) : r->channels;
-}
-
 static int elements(const struct registers *r, const struct operand *o, int block)
 {
-    return o->block[block].components *
-           (o->slot == SLOT_Y ? (int)o->block[block].channels : channels_of(r, o->block[block].channels));
+    return o->block[block].components * (o->slot == SLOT_Y ? (int)o->block[block].channels : r->channels);
 }
 
-static struct registers *begin(struct arena *a, const struct demand *d, int channels, int lanes)
+struct registers *registers_begin(struct arena *a, const struct demand *d, int channels)
 {
     static const enum slot rows[] = {SLOT_X, SLOT_Y, SLOT_G};
     struct registers *r = NEW(a, struct registers);
     r->live.arena = a;
     r->demand = d;
     r->channels = channels;
-    r->lanes = lanes;
     r->words = kernel_size(d->kernel) / 4;
     r->first = NEW_ARRAY(a, int *, operands(d) + 1);
     for (int i = 0; i < operands(d); i++)
@@ -44,16 +36,6 @@ static struct registers *begin(struct arena *a, const struct demand *d, int chan
         for (int output = 0; output < 2; output++)
             registers_renew(r, (struct register_rows){rows[s], output, -1});
     return r;
-}
-
-struct registers *registers_begin(struct arena *a, const struct demand *d, int channels)
-{
-    return begin(a, d, channels, 0);
-}
-
-struct registers *registers_begin_shared(struct arena *a, const struct demand *d, int lanes)
-{
-    return begin(a, d, 0, lanes);
 }
 
 /* The next of the rows' parts, operand *o, block *b: begins with *o = 0, *b = -1. */
@@ -79,12 +61,6 @@ void registers_renew(struct registers *r, struct register_rows rows)
         r->first[o][b] = live_values(&r->live, elements(r, &r->demand->kernel->operand[o], b), r->words);
 }
 
-void registers_touch(struct registers *r, struct register_rows rows)
-{
-    for (int o = 0, b = -1; next_part(r, rows, &o, &b);)
-        live_touch(&r->live, r->first[o][b], elements(r, &r->demand->kernel->operand[o], b));
-}
-
 void registers_since(struct registers *r, struct register_rows rows, int step)
 {
     for (int o = 0, b = -1; next_part(r, rows, &o, &b);)
@@ -108,7 +84,7 @@ void registers_path(struct registers *r, const int *number, const struct code *c
 {
     const struct path *path = r->demand->plan->problem->path;
     const struct recipe *recipe = c->recipe;
-    int inputs = r->demand->kernel->form->inputs, channels = channels_of(r, path[number[0]].mul_x);
+    int inputs = r->demand->kernel->form->inputs, channels = r->channels;
     struct live_place *place =
         NEW_ARRAY(r->live.arena, struct live_place, recipe->inputs + recipe->outputs + 1);
     for (int i = 0; i < recipe->inputs; i++)

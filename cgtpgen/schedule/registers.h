@@ -12,7 +12,6 @@ struct registers {
     struct live live;
     const struct demand *demand;
     int channels, words; /* of a lane; of a number */
-    int lanes;           /* that share each segment's channels; 0: a lane has `channels` of all */
     int **first;         /* [the kernel's operands][blocks]: the lane's elements of it, from this value on */
 };
 
@@ -25,15 +24,8 @@ struct register_rows {
 
 struct registers *registers_begin(struct arena *, const struct demand *, int channels);
 
-/* Of lanes that share the channels of each segment: how many of them a lane has depends on how many there
- * are. */
-struct registers *registers_begin_shared(struct arena *, const struct demand *, int lanes);
-
 /* Their elements are other values from here on. */
 void registers_renew(struct registers *, struct register_rows);
-
-/* They are there from this step on. */
-void registers_touch(struct registers *, struct register_rows);
 
 /* What codes have touched of them is there since that step; until this one. */
 void registers_since(struct registers *, struct register_rows, int step);

@@ -190,8 +190,9 @@ static void emit_kernel(struct conv *first)
     const struct convolution *g = own(w);
     int least = 0, predicted = 0;
     for (int s = 0; s < g->sets; s++) {
-        least = least > g->set[s].registers_least ? least : g->set[s].registers_least;
-        predicted = predicted > g->set[s].registers ? predicted : g->set[s].registers;
+        const struct register_count *r = &g->set[g->set[s].like].pipeline->registers;
+        least = least > r->least ? least : r->least;
+        predicted = predicted > r->taken ? predicted : r->taken;
     }
     line(o,
          "/* %s: blocks of %d threads, %d per multiprocessor, each with %d bytes of dynamic shared memory; "

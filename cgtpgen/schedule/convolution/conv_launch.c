@@ -59,9 +59,12 @@ static void emit_main_launch(struct source *w, struct out *o, const struct clear
 {
     const struct convolution *g = own(w);
     struct text cost = {.arena = w->arena};
-    for (int s = 0; s < g->sets; s++)
-        text_printf(&cost, "%s{%d, %d, %d, %s}", s ? ", " : "", g->set[s].share, g->set[s].hand_over,
-                    g->set[s].channel_blocks, g->set[s].like < s ? "true" : "false");
+    for (int s = 0; s < g->sets; s++) {
+        const struct pipeline *p = g->set[g->set[s].like].pipeline;
+        text_printf(&cost, "%s{%d, %d, %d, %s}", s ? ", " : "", (int)cost_share(&p->work, p->size / 4),
+                    (int)cost_hand_over(LANES * g->set[s].g_length * p->size), g->set[s].channel_blocks,
+                    g->set[s].like < s ? "true" : "false");
+    }
     line(o, "{");
     line(
         o,

@@ -7,8 +7,7 @@ enum {
     FORM_REGISTERS = 24, /* forms of each operand A beyond the first; of all where several paths use them */
     FORM_REGISTERS_DOUBLE = 8, /* the same in float64, where they are made again rather than held */
     Y_REGISTERS = 96,          /* of rows of y; where these take more, only what the paths need is held */
-    OWN_REGISTERS = 44,        /* addresses, counters, temporaries; fitted to what ptxas reports */
-    SIDE_BY_SIDE = 40          /* instructions that it takes to have several edges at once */
+    OWN_REGISTERS = 44         /* addresses, counters, temporaries; fitted to what ptxas reports */
 };
 
 /* The numbers of channels of a set's paths. */
@@ -128,46 +127,58 @@ void conv_choose_lanes(const struct convolution *g, struct path_set *s, int chan
         conv_choose_lanes_alike(g, s, channels);
 }
 
-/* Bytes that a copy into a stage moves. */
-static int copy_bytes(const struct convolution *g, enum slot slot)
+int conv_piece(const struct convolution *g, const struct operand *o)
 {
     enum { CHUNK = 16 };
-    const int size = kernel_size(g->demand->kernel), bytes = g->aligned[slot] * size;
-    return bytes < CHUNK ? bytes : CHUNK;
+    const int bytes = g->aligned[o->slot] * operand_size(o);
+    return o->slot == SLOT_Y || bytes >= CHUNK ? CHUNK : bytes;
 }
 
-/* What copies bring into a stage: bytes, instructions; and what an edge moves. */
-struct moved {
-    int in, bytes;
-    double copies;
-};
-
-/* Of a set with so many elements of x in a lane. */
-static struct moved moved_by(const struct convolution *g, const struct path_set *s, int x)
+/* Copies of the set's parts of rows that are read, of so many elements of a lane by slot. */
+static double copies_of(const struct convolution *g, const double *elements)
 {
-    enum { CHUNK = 16 };
+    double copies = 0;
+    for (int i = 0; i < g->demand->kernel->form->inputs; i++) {
+        const struct operand *o = kernel_input(g->demand->kernel, i);
+        if (demand_reads(g->demand, i) && o->slot != SLOT_G)
+            copies += cost_copies(elements[o->slot] * operand_size(o), conv_piece(g, o));
+    }
+    return copies;
+}
+
+/* Counts what an edge moves, of a set with so many elements of x in a lane. Returns bytes that copies bring
+ * into a stage. */
+static int count_moved(const struct convolution *g, struct path_set *s, int x)
+{
     const struct demand *d = g->demand;
     const struct problem *p = d->plan->problem;
-    const int y = (int)p->dim[SLOT_Y] * conv_abreast(s);
+    const int abreast = conv_abreast(s), y = (int)p->dim[SLOT_Y] * abreast;
     int w = 0, channels = 0; /* weights of a lane, of an edge; */
     int64_t rows = 0;        /* of x of an edge */
     for (int i = 0; i < s->paths; i++) {
         const struct path *q = &p->path[s->path[i]];
-        w += conv_channels(s, q->mul_x) * conv_calls(q);
-        channels += q->mul_x * conv_calls(q);
+        w += q->weighted ? conv_channels(s, q->mul_x) * conv_calls(q) : 0;
+        channels += q->weighted ? q->mul_x * conv_calls(q) : 0;
     }
     for (int i = 0; i < s->xs; i++)
         rows += p->x.segment[s->x[i]].mul * (2 * p->x.segment[s->x[i]].ir.l + 1);
     const int w_in = w * demand_bytes_of(d, SLOT_W, false), x_in = x * demand_bytes_of(d, SLOT_X, false);
     const int y_in = y * demand_bytes_of(d, SLOT_Y, false), y_out = y * demand_bytes_of(d, SLOT_Y, true);
-    const double of_w =
-        channels * (double)(demand_bytes_of(d, SLOT_W, false) + demand_bytes_of(d, SLOT_W, true));
-    const double of_x = (double)rows * (demand_bytes_of(d, SLOT_X, false) + demand_bytes_of(d, SLOT_X, true));
-    return (struct moved){.in = LANES * (w_in + x_in) + y_in,
-                          .bytes =
-                              (int)((of_w + of_x) / s->channel_blocks) + (y_in + y_out) / conv_abreast(s),
-                          .copies = (double)w_in / copy_bytes(g, SLOT_W) +
-                                    (double)x_in / copy_bytes(g, SLOT_X) + (double)y_in / CHUNK / LANES};
+    s->work.bytes =
+        (channels * (double)(demand_bytes_of(d, SLOT_W, false) + demand_bytes_of(d, SLOT_W, true)) +
+         (double)rows * (demand_bytes_of(d, SLOT_X, false) + demand_bytes_of(d, SLOT_X, true))) /
+            s->channel_blocks +
+        (y_in + y_out) / abreast;
+    s->work.copies =
+        copies_of(g, (double[SLOT_COUNT]){[SLOT_W] = w, [SLOT_X] = x, [SLOT_Y] = (double)y / LANES});
+    return LANES * (w_in + x_in) + y_in;
+}
+
+int conv_forms(const struct convolution *g, const struct path_set *s, const int *path)
+{
+    const struct matrix *m = g->matrix[*path];
+    const bool again = g->joined && path > s->path && g->matrix[path[-1]] == m; /* the same */
+    return again || conv_together(g, *path) > 1 ? 0 : m->form_terms - m->forms;
 }
 
 /* Registers of a thread, and the other figures, for a set with its paths and channels set. */
@@ -176,16 +187,16 @@ void conv_measure(const struct convolution *g, struct conv_seen *seen, struct pa
     const struct demand *pass = g->demand;
     const struct problem *p = pass->plan->problem;
     int size = kernel_size(pass->kernel), words = size / 4, v = s->channels, y_used = 0;
+    const int ys_in = demand_inputs_of(pass, SLOT_Y), ys_out = demand_outputs_of(pass, SLOT_Y);
+    const int ws_in = demand_inputs_of(pass, SLOT_W), ws_out = demand_outputs_of(pass, SLOT_W);
     int x = 0, z = 0, longest = 0; /* elements of a lane */
-    double arithmetic = 0, form_terms = 0;
+    s->work = (struct work){.abreast = conv_abreast(s)};
     int rows = 0, most_rows = 0; /* of a code of several paths, which holds what flows back to them */
     bool together = false;
-    int weights = 0; /* of a channel */
     conv_find_zs(s, p, seen);
     s->xs = 0;
     for (int i = 0; i < s->paths; i++) {
         const struct path *q = &p->path[s->path[i]];
-        const struct matrix *m = g->matrix[s->path[i]];
         if (seen->x[q->x] != seen->now) {
             s->x[s->xs++] = q->x;
             x += conv_channels(s, q->mul_x) * (2 * q->l1 + 1);
@@ -195,16 +206,15 @@ void conv_measure(const struct convolution *g, struct conv_seen *seen, struct pa
         seen->y[q->y] = seen->now;
         const bool alone = conv_together(g, s->path[i]) == 1;
         if (g->first[s->path[i]] == s->path[i])
-            arithmetic +=
+            s->work.arithmetic +=
                 code_instructions(g->code[s->path[i]]->channel) * conv_channels(s, q->mul_x) * conv_calls(q);
-        bool again = g->joined && i > 0 && g->matrix[s->path[i - 1]] == m; /* the same forms */
+        s->work.forms += ys_in * conv_forms(g, s, &s->path[i]) * conv_calls(q);
+        s->work.weights += q->weighted * (ws_in + ws_out) * conv_calls(q);
         together |= !alone;
         if (g->first[s->path[i]] == s->path[i])
             rows = 0;
         rows += 2 * q->l3 + 1;
         most_rows = rows > most_rows && !alone ? rows : most_rows;
-        form_terms += again || !alone ? 0 : (m->form_terms - m->forms) * conv_calls(q);
-        weights += conv_calls(q);
     }
     for (int i = 0; i < s->zs; i++) {
         int elements = conv_channels(s, p->path[s->z[i]].mul_x) * (2 * p->path[s->z[i]].l3 + 1);
@@ -213,7 +223,6 @@ void conv_measure(const struct convolution *g, struct conv_seen *seen, struct pa
     }
     int y = (int)p->dim[SLOT_Y];
     int xs_in = demand_inputs_of(pass, SLOT_X), xs_out = demand_outputs_of(pass, SLOT_X);
-    int ys_in = demand_inputs_of(pass, SLOT_Y), ys_out = demand_outputs_of(pass, SLOT_Y);
     int zs_out = demand_outputs_of(pass, SLOT_G), zs_in = demand_inputs_of(pass, SLOT_G);
     int zs = (g->wide ? 3 : g->carries ? 2 : 1) * zs_out + (g->keeps_z ? 0 : zs_in);
     int z_held = z * zs + (g->keeps_z ? longest * zs_in : 0);
@@ -229,22 +238,8 @@ void conv_measure(const struct convolution *g, struct conv_seen *seen, struct pa
         (g->joined ? FORM_REGISTERS * words : 0) +
         (of_two && (xs_out || ys_out) ? v * words * most_rows : 0) +
         (g->carries && zs_out ? CARRY_REGISTERS * words * (v - 1) : 0);
-    int ws_in = demand_inputs_of(pass, SLOT_W), ws_out = demand_outputs_of(pass, SLOT_W);
-    const int abreast = conv_abreast(s);
-    const struct moved moved = moved_by(g, s, x);
-    s->bytes = moved.bytes;
-    /* fitted to the loops that ptxas makes (rms 5 %): the loop itself, products, forms, weights, the sums
-     * over lanes, copies of 512 bytes */
-    s->work = (int)(87 + 1.07 * arithmetic + 1.87 * form_terms * ys_in + 1.4 * weights * (ws_in + ws_out) +
-                    (y * size == 64 ? 48.0 : 69.0) * ys_out + 6.8 * moved.copies +
-                    (abreast > 1 ? SIDE_BY_SIDE : 0) + (g->keeps_z ? 0.3 * z * zs_in : 0) +
-                    (g->wide      ? WIDEN_WORK * z * zs_out / CARRY_EDGES
-                     : g->carries ? 3 * z * zs_out / CARRY_EDGES
-                                  : 0));
-    /* fitted, with CGTP_RECEIVER_WORK, to when the warps of each path set end, of the benchmark's layers and
-     * graphs on an H200 (rms 7 % in float32, 10 % in float64): what every edge waits, and what it moves */
-    s->share = (int)((s->work + 50 * words * words) / (double)abreast + 0.0125 * words * s->bytes);
-    /* from what short tiles add to the times of forward kernels */
-    s->hand_over = (int)(0.8 * size * g->device->lanes * s->g_length);
-    s->memory = memory_of(g, s, moved.in, z);
+    s->work.sums = ys_out * cost_sum(y * size);
+    s->work.kept = g->keeps_z ? z * zs_in : 0;
+    *(g->wide ? &s->work.widened : &s->work.carried) = g->carries ? (double)z * zs_out / CARRY_EDGES : 0;
+    s->memory = memory_of(g, s, count_moved(g, s, x), z);
 }

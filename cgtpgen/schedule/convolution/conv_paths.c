@@ -66,8 +66,8 @@ static int z_before(const struct conv_program *c, const struct path *path)
 
 /* ---- paths ---- */
 
-/* Where the lane's weights of a path for a channel of y, or their gradients, are in the path's slices of the input
- * `number`: of rows that are shifted as a local of the edge says. */
+/* Where the lane's weights of a path for a channel of y, or their gradients, are in the path's slices of the
+ * input `number`: of rows that are shifted as a local of the edge says. */
 static struct argument in_slices(struct conv_program *c, const struct path *path, int number, int place,
                                  int channel)
 {
@@ -132,9 +132,9 @@ static struct argument weights(struct conv_program *c, const struct path *path, 
         const int in = waits_in(c, place);
         const struct argument all[] = {in_slices(c, path, in, c->place[number], channel), channels};
         return conv_through(c,
-                            of > 1                ? "cgtp_outgoing_slice_apart"
+                            of > 1              ? "cgtp_outgoing_slice_apart"
                             : c->shift[in] >= 0 ? "cgtp_outgoing_shifted"
-                                                  : "cgtp_outgoing_slice",
+                                                : "cgtp_outgoing_slice",
                             (int[]){v, of > 1 ? of : 0, 0}, type, 2, all);
     }
     struct argument q = conv_from(conv_at(c->place[number], 0), path->weight_offset + channel);
@@ -179,11 +179,18 @@ void conv_call_path(struct conv_program *c, const int *paths, int channel)
         const int copy = input ? r->input[i].copy : r->output[i - r->inputs].copy,
                   number = conv_number(c, !input, source);
         const struct path *path = &problem->path[paths[code->matrices ? copy : 0]];
-        all[n] = role == ROLE_A   ? build_in(c->local[number], problem->y.segment[path->y].offset + channel * (2 * path->l2 + 1))
+        all[n] = role == ROLE_A   ? build_in(c->local[number],
+                                             problem->y.segment[path->y].offset + channel * (2 * path->l2 + 1))
                  : role == ROLE_B ? build_in(c->x[number][path->x], 0)
                  : role == ROLE_G ? part_of_z(c, path, number)
                                   : weights(c, path, number, channel);
+        all[n].apart = role == ROLE_A   ? 0
+                       : role == ROLE_B ? 2 * path->l1 + 1
+                       : role == ROLE_G ? 2 * path->l3 + 1
+                                        : !input || conv_channels(c->s, path->mul_x) > 1;
         all[n++].touch = input ? TOUCH_READ : role == ROLE_W ? TOUCH_WRITE : TOUCH_ADD;
     }
     build_code(c->p, paths[0], code, n, all);
+    build_last(c->p)->spread = conv_spread(c, problem->path[paths[0]].mul_x, 1);
+    build_last(c->p)->forms = conv_forms(c->g, c->s, paths) * demand_inputs_of(c->g->demand, SLOT_Y);
 }

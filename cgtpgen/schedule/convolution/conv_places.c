@@ -219,8 +219,9 @@ static void add_w_fields(struct conv_program *c, int place, const struct operand
     const struct problem *p = c->g->demand->plan->problem;
     int *path, n = conv_weighted(c->a, p, c->s, &path);
     for (int i = 0; i < n; i++)
-        add_field(c, place, slice_of(c, o, conv_field(c->a, o->symbol, SLOT_W, path[i]), path[i],
-                                     conv_calls(&p->path[path[i]])));
+        add_field(c, place,
+                  slice_of(c, o, conv_field(c->a, o->symbol, SLOT_W, path[i]), path[i],
+                           conv_calls(&p->path[path[i]])));
 }
 
 static int add_place(struct conv_program *c, struct place q)
@@ -261,6 +262,7 @@ static void add_input(struct conv_program *c, int number)
                           .stages = c->g->stages,
                           .table = tables[o->slot],
                           .group = RING,
+                          .piece = conv_piece(c->g, o),
                           .keep = o->slot == SLOT_X,
                           .shifted = conv_shifts(c->g, c->s, o),
                           .who = o->slot == SLOT_Y ? WHO_ANY : WHO_LANE,
@@ -500,7 +502,8 @@ static void add_spreads(struct conv_program *c)
     for (int i = 0; i < n; i++) {
         const struct path *q = &problem->path[path[i]];
         const int of = conv_calls(q);
-        const struct spread *one = &p->spread[conv_spread(c, q->mul_x, 1)], *last = &p->spread[p->spreads - 1];
+        const struct spread *one = &p->spread[conv_spread(c, q->mul_x, 1)],
+                            *last = &p->spread[p->spreads - 1];
         if (of > 1 && (last->of != of || last->mul != one->mul * of))
             p->spread[p->spreads++] = (struct spread){arena_printf(c->a, "%s_by_%d", one->name, of),
                                                       one->mul * of,
@@ -517,6 +520,7 @@ static void begin(struct conv_program *c)
     const int warps = c->g->reduces ? s->channel_blocks : 1;
     struct pipeline *p = c->p = build_pipeline(
         c->a, (struct worker){LANES, warps, c->g->warps / warps, c->g->blocks}, conv_abreast(s));
+    p->size = kernel_size(c->k);
     c->tile = build_loop(p, (struct loop){.name = "tile"});
     c->node = build_loop(p, (struct loop){.name = "node"});
     c->edge = build_loop(p, (struct loop){.name = "done"});
@@ -531,8 +535,11 @@ static void begin(struct conv_program *c)
         p, (struct group){.name = "reduce",
                           .note = "Sums of a warp group's warps: [item in turn][channel block][component]."});
     add_spreads(c);
-    p->walk = (struct walk){
-        .orders = c->g->orders, .shares = c->g->hands_over, .teams = c->g->teams, .room = TILE_BYTES};
+    p->walk = (struct walk){.orders = c->g->orders,
+                            .shares = c->g->hands_over,
+                            .several = c->g->sets > 1 && c->g->reduces,
+                            .teams = c->g->teams,
+                            .room = TILE_BYTES};
 }
 
 /* A lane's elements of rows of slot z: a segment after the other. */
@@ -608,11 +615,16 @@ void conv_layout_block(struct arena *a, struct convolution *g)
         layout_nest(a, g->reduce, name, conv_reduce_of(s), g->warps / s->channel_blocks, NULL);
     }
     layout_nest(a, g->block, "warp", several ? g->warp : &first->pipeline->of_warp, g->warps, NULL);
-    if (!g->reduces)
-        return;
-    layout_nest(a, g->block, "reduce", g->one_reduce ? conv_reduce_of(first) : g->reduce,
-                g->one_reduce ? g->warps / first->channel_blocks : 0, NULL);
-    layout_add(a, g->block, "broadcast", "int", 4, 4, g->warps, NULL); /* at most a slot per warp */
+    if (g->reduces) {
+        layout_nest(a, g->block, "reduce", g->one_reduce ? conv_reduce_of(first) : g->reduce,
+                    g->one_reduce ? g->warps / first->channel_blocks : 0, NULL);
+        layout_add(a, g->block, "broadcast", "int", 4, 4, g->warps, NULL); /* at most a slot per warp */
+    }
+    for (int i = 0; i < g->sets; i++) {
+        struct pipeline *p = g->set[g->set[i].like].pipeline;
+        build_set(p, g->set[i].paths, g->set[i].path);
+        p->of_block = *g->block;
+    }
 }
 
 void conv_layout_name(struct arena *a, const struct schedule *schedule, int label)

@@ -10,10 +10,8 @@ enum {
     ADDED_PARTS = 4,     /* from so many parts on atomics are faster than a buffer and a second kernel */
     BUFFER_BYTES = 4096, /* most of a buffer through which rows of z leave */
     FLIGHT_BYTES =
-        64 << 10,     /* of copies under way on a multiprocessor, from which on that buffer gets the memory */
-    PATHS_MOST = 512, /* their sets are found by trying, and each is a loop of its own */
-    BEYOND_DOUBLE =
-        48, /* registers counted beyond those there are, in float64, with which little is spilled */
+        64 << 10, /* of copies under way on a multiprocessor, from which on that buffer gets the memory */
+    PATHS_MOST = 1024, /* each is code of its own: compilers take a minute for these */
     FEW_INSTRUCTIONS =
         12 << 10,    /* of all loops of a kernel that has a second one for few edges per receiver */
     TILE_SHARE = 500 /* a path set's time per edge from which on one receiver is enough for a tile */
@@ -47,7 +45,7 @@ const char *conv_refuses(const struct target *target, const struct demand *d)
         s->index[SLOT_G] != INDEX_RECEIVER)
         return "not a convolution (x sender, y item, z receiver)";
     if (p->paths > PATHS_MOST)
-        return "more than 512 paths";
+        return "more than 1024 paths";
     if (paths_want_tables(target, d))
         return "paths by tables";
     if (p->weight_numel && s->index[SLOT_W] != INDEX_ITEM)
@@ -248,7 +246,7 @@ static void choose_tiles(struct convolution *g, const struct spec *s, int instru
     bool single = g->carries && g->whole; /* such sums count edges from the tile's first on */
     bool short_edges = false;
     for (int i = 0; i < g->sets; i++)
-        short_edges |= g->set[i].share < TILE_SHARE;
+        short_edges |= (int)cost_share(&g->set[i].work, kernel_size(g->demand->kernel) / 4) < TILE_SHARE;
     g->few = s->reduction != REDUCTION_INVARIANT && instructions <= FEW_INSTRUCTIONS;
     g->few_nodes = single || !short_edges ? 1 : NODES_MOST;
 }
@@ -317,6 +315,18 @@ static void find_codes(struct arena *a, struct convolution *g)
     }
 }
 
+/* The work of path sets; those that are alike have one loop. */
+static void write_programs(struct schedule *s, const struct convolution *g)
+{
+    struct pipeline **last = &s->pipeline;
+    for (int i = 0; i < g->sets; i++)
+        if (g->set[i].like == i) {
+            conv_program(&g->set[i]);
+            *last = g->set[i].pipeline;
+            last = &g->set[i].pipeline->next;
+        }
+}
+
 const char *conv_plan(struct arena *a, struct schedule *s)
 {
     const struct demand *d = s->demand;
@@ -361,7 +371,7 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     }
     int instructions = 0;
     for (int i = 0; i < g->sets; i++)
-        instructions += g->set[i].like == i ? g->set[i].work : 0;
+        instructions += g->set[i].like == i ? (int)cost_instructions(&g->set[i].work) : 0;
     find_ys(p, g);
     g->whole = g->g_outputs && leaves_by(p->spec, SLOT_G, 1, ROUTE_OWNED_ROW);
     g->hands_over = g->g_outputs && !g->whole;
@@ -385,16 +395,7 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     s->own = g;
     s->operations = g->operations;
     s->cost = g->cost;
+    s->registers = device_registers(g->device, g->blocks * g->warps);
+    write_programs(s, g);
     return why;
-}
-
-void conv_count_registers(struct arena *a, struct schedule *s)
-{
-    struct convolution *g = s->own;
-    const int registers = device_registers(g->device, g->blocks * g->warps),
-              beyond = kernel_size(g->demand->kernel) > 4 ? BEYOND_DOUBLE : 0;
-    for (int i = 0; i < g->sets; i++) {
-        conv_registers(a, g, &g->set[i], registers);
-        s->spills |= g->set[i].registers_least > registers + beyond;
-    }
 }

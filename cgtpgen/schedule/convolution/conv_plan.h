@@ -9,7 +9,7 @@
 #ifndef CGTPGEN_CONV_PLAN_H
 #define CGTPGEN_CONV_PLAN_H
 
-#include "pipeline/pipeline.h"
+#include "pipeline/cost.h"
 #include "util/layout.h"
 #include "schedule/schedule.h"
 
@@ -18,9 +18,6 @@ enum { REDUCE_ITEMS = 8 };
 
 /* Edges whose terms are added before they move over to sums that carry their rounding errors along. */
 enum { CARRY_EDGES = 4 };
-
-/* Instructions in whose time a number is widened, which a quarter of the others' rate is for, and added. */
-enum { WIDEN_WORK = 7 };
 
 /* Words that ptxas takes beside sums that carry their rounding errors along, where a lane has two channels:
  * with fewer the kernels of MACE, NequIP and SevenNet spill. */
@@ -51,25 +48,17 @@ struct path_set {
     int lanes;            /* of an edge: 32, or fewer where a warp has several edges side by side */
     int channel_blocks;   /* warps that share the channels: mul / (32 V), rounded up */
     int held;             /* registers that would be enough if rows stayed in them for the whole edge */
-    int alive;            /* words of values that are alive at once while an edge is worked on */
-    int registers_least;  /* that a thread needs, if nothing is to spill */
-    int registers;        /* that ptxas is predicted to take */
-    bool keeps_rows;      /* do registers hold where the rows of a tile's edges begin? */
     int g_length;         /* elements of outputs of slot z that a lane holds */
     struct layout lane;   /* a lane's elements of an operand of slot z */
     int longest, x_bytes; /* of the longest segment of z, of the gradients of x */
     int stage_bytes;      /* of a stage, about */
     int memory;           /* shared memory of a warp, at least */
-    int bytes;            /* moved an edge, from and to L2 or beyond */
-    int work;             /* instructions of an edge, or of those side by side */
-    int share;            /* of the three above */
-    int hand_over;        /* of a receiver's sums to another warp: time, in instructions */
+    struct work work;     /* of an edge, or of those side by side */
     int y_begin, y_end;   /* components of y that its paths have, and in its sums */
     int part_at;          /* its first among the parts of an item's A output */
     int edge_at;          /* gradients of x go through a buffer of edges: where this set's begin in its row */
     struct pipeline *pipeline; /* its work: conv_program.c */
     struct conv_program *program;
-    const char *unsound; /* why it has no waits and barriers; NULL: it has */
     int like; /* the set whose loop computes it, moved: of some that follow each other the first; itself */
 };
 
@@ -188,6 +177,12 @@ static inline int conv_sum_words(const struct convolution *g)
     return g->wide ? 2 : 1;
 }
 
+/* Bytes that a copy of rows of the slot moves. */
+int conv_piece(const struct convolution *, const struct operand *);
+
+/* Terms of forms of y that the code of the first of some paths of a set makes, beyond the first of each. */
+int conv_forms(const struct convolution *, const struct path_set *, const int *path);
+
 /* Bytes of a warp's sums of a receiver, and do they fit in the place of its ring? */
 static inline int conv_partial_bytes(const struct convolution *g, const struct path_set *s)
 {
@@ -279,12 +274,8 @@ int conv_shifted_room(const struct operand *, int n);
 int conv_y_room(const struct convolution *, const struct operand *, const struct path_set *);
 void conv_layout_block(struct arena *, struct convolution *);
 
-/* Counts a path set's values that are alive at once, and the registers that follow; `most`: that there are.
- */
-void conv_registers(struct arena *, const struct convolution *, struct path_set *, int most);
-
-/* Writes the set's work as a pipeline, with waits and barriers. Why it cannot be, or NULL. */
-const char *conv_program(struct path_set *);
+/* Writes the set's work as a pipeline, without waits and barriers. */
+void conv_program(struct path_set *);
 
 /* The factors of segment i of z, which its matrix leaves out; NULL: they are all 1. */
 const struct surd *conv_column(const struct convolution *, const struct path_set *, int i);
@@ -303,8 +294,5 @@ const char *conv_refuses_path(const struct target *, const struct demand *, cons
 
 /* Decides everything; returns why it cannot be after all, or NULL. */
 const char *conv_plan(struct arena *, struct schedule *);
-
-/* Registers of a chosen plan. */
-void conv_count_registers(struct arena *, struct schedule *);
 
 #endif

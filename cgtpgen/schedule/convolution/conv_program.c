@@ -509,10 +509,9 @@ static void end_receiver(struct conv_program *c)
 
 /* ---- the whole ---- */
 
-const char *conv_program(struct path_set *s)
+void conv_program(struct path_set *s)
 {
     struct conv_program *c = s->program;
-    c->p->walk.holds = s->keeps_rows;
     c->p->walk.turns = c->g->edge_buffer && c->g->g_outputs;
     build_begin(c->p, c->tile);
     build_meet(c->p, SCOPE_TEAM); /* as it takes a tile */
@@ -533,5 +532,4 @@ const char *conv_program(struct path_set *s)
     if (puts_x_later(c) || c->g->reduces)
         build_skewed(c->p, STEP_DRAIN, c->edge);
     build_end(c->p);
-    return pipeline_sync(c->p);
 }

@@ -110,7 +110,7 @@ struct division {
 static bool fits(const struct division *d, const struct path_set *s)
 {
     const int memory = s->memory + (d->channels > 1 ? s->stage_bytes : 0);
-    return s->held <= d->limit && s->paths <= d->most_paths && s->work <= d->most_work &&
+    return s->held <= d->limit && s->paths <= d->most_paths && cost_instructions(&s->work) <= d->most_work &&
            (!d->g->keeps_z || memory <= d->most_memory);
 }
 
@@ -253,7 +253,7 @@ static int point_registers(const struct convolution *g, int point)
  * of MACE and of NequIP on an H200, whose order it gives. Instructions and memory overlap in part. */
 static double time_of(const struct convolution *g, int point)
 {
-    const double bytes_an_instruction = 6, slices = 1.15, one_ahead = 1.2;
+    const double slices = 1.15, one_ahead = 1.2;
     double instructions = 0, bytes = 0;
     const bool only_sums = !g->b_outputs && !g->a_outputs && !g->w_outputs;
     bool two_stages = false;
@@ -267,15 +267,15 @@ static double time_of(const struct convolution *g, int point)
         const double issue = g->shared ? 1 : g->device->occupancy[point].issue;
         /* channel blocks of one edge that are warps of several blocks sum gradients of y by way of memory */
         const double scattered = CONV_WARPS % s->channel_blocks ? (g->a_outputs ? 1.4 : 1.15) : 1;
-        instructions += scattered * s->work * s->channel_blocks / issue / conv_abreast(s);
-        bytes += (double)s->bytes * s->channel_blocks * (short_slices ? slices : 1);
+        instructions +=
+            scattered * (int)cost_instructions(&s->work) * s->channel_blocks / issue / conv_abreast(s);
+        bytes += (double)(int)s->work.bytes * s->channel_blocks * (short_slices ? slices : 1);
         two_stages |= only_sums && s->memory + s->stage_bytes > warp_memory(g->device, point);
     }
     /* where rings have two stages, only one edge's rows are under way while another's are worked on: measured
      * of kernels that have only sums of receivers, whose edges take little */
-    bytes *= (two_stages ? one_ahead : 1) / bytes_an_instruction;
-    double longer = instructions > bytes ? instructions : bytes, shorter = instructions + bytes - longer;
-    double time = (longer + 0.4 * shorter) * (1 + EACH_SET * (distinct - 1));
+    bytes *= (two_stages ? one_ahead : 1) / COST_BYTES_AN_INSTRUCTION;
+    const double time = cost_overlap(instructions, bytes) * (1 + EACH_SET * (distinct - 1));
     return most_held(g) > point_registers(g, point) ? 2 * time : time; /* it spills */
 }
 
@@ -288,7 +288,8 @@ static double waits(const struct convolution *g)
     const double slope = 0.25, far = 0.5, slope_far = 1.5, most = 2.2;
     double work = 0, time = 0;
     for (int i = 0; i < g->sets; i++) {
-        const double loop = g->set[i].work, over = loop * INSTRUCTION / g->device->loop_bytes - 1;
+        const double loop = (int)cost_instructions(&g->set[i].work),
+                     over = loop * INSTRUCTION / g->device->loop_bytes - 1;
         const double factor = 1 + (over > 0 ? slope * over : 0) + (over > far ? slope_far * (over - far) : 0);
         work += loop;
         time += loop * (factor < most ? factor : most);

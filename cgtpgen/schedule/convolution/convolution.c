@@ -5,7 +5,6 @@
 #include "schedule/evaluations.h"
 #include "schedule/gather.h"
 #include "schedule/program.h"
-#include "schedule/report.h"
 
 static void areas(struct areas *all, const struct schedule *s)
 {
@@ -39,20 +38,6 @@ static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_s
     *receiver_row = true;
     for (int o = 0; o < s->demand->outputs; o++)
         *by_sender |= s->route[o].kind == ROUTE_EDGE_BUFFER;
-}
-
-/* The work of path sets, written down. */
-static void finish(struct schedule *s)
-{
-    const struct convolution *g = s->own;
-    struct pipeline **last = &s->pipeline;
-    for (int i = 0; i < g->sets; i++) {
-        if (g->set[i].like != i)
-            continue;
-        g->set[i].unsound = conv_program(&g->set[i]);
-        *last = g->set[i].pipeline;
-        last = &g->set[i].pipeline->next;
-    }
 }
 
 static void device(struct source *w, const struct schedule *s)
@@ -94,13 +79,7 @@ static void check_together(struct checker *c, const struct convolution *g, const
 static void check(struct checker *c, const struct schedule *s)
 {
     const struct convolution *g = s->own;
-    for (int p = 0; p < s->demand->plan->problem->paths; p++) {
-        int times = 0;
-        for (int i = 0; i < g->sets; i++)
-            for (int k = 0; k < g->set[i].paths; k++)
-                times += g->set[i].path[k] == p;
-        check_that(c, times == (s->demand->variant_of[p] >= 0), "path %d is in %d path sets", p, times);
-    }
+    program_check(c, s);
     check_that(c, g->orders == spec_orders(s->demand->plan->problem->spec),
                "rows of items are %sthose of edges as they come", g->orders ? "not " : "");
     for (int o = 0; o < s->demand->outputs; o++) {
@@ -110,10 +89,6 @@ static void check(struct checker *c, const struct schedule *s)
                    route_keeps(&s->route[o]) ? "not " : "");
     }
     check_that(c, g->stages >= 2, "a ring of %d stages", g->stages);
-    const char *wrong = layout_check(c->out->arena, g->block);
-    check_that(c, !wrong, "shared memory: %s", wrong);
-    check_that(c, g->block->bytes <= g->device->shared_bytes, "a block of %d bytes of %d that there are",
-               g->block->bytes, g->device->shared_bytes);
     check_that(c, !g->teams || (g->sets == 1 && g->warps % g->set[0].channel_blocks == 0),
                "teams of warps of several blocks");
     for (int i = 0; i < g->sets; i++) {
@@ -124,10 +99,6 @@ static void check(struct checker *c, const struct schedule *s)
                    "path set %d: a row of %d bytes does not fit its buffer of %d", i, q->longest,
                    g->buffer_bytes);
         check_together(c, g, q);
-        if (q->like == i)
-            check_that(c, !q->unsound, "path set %d: %s", i, q->unsound);
-        if (q->like == i)
-            program_check_sync(c, q->pipeline, g->device->shared_bytes);
         check_that(c, is_like(g, q, &g->set[q->like]), "path set %d has not the loop of path set %d", i,
                    q->like);
         check_that(c,
@@ -137,42 +108,6 @@ static void check(struct checker *c, const struct schedule *s)
         check_that(c, q->lanes == LANES || (q->channel_blocks == 1 && !g->reduces && !g->carries),
                    "path set %d: edges side by side whose sums others share", i);
     }
-}
-
-static void report(struct report *r, const struct schedule *s)
-{
-    const struct convolution *g = s->own;
-    const int most = device_registers(g->device, g->blocks * g->warps);
-    report_ring(r, "stages", g->stages, "warp", "edge");
-    report_number(r, "warps_per_block", g->warps);
-    report_number(r, "blocks_per_multiprocessor", g->blocks);
-    report_part(r, "shared_bytes_per_block", g->block->bytes, g->device->shared_bytes);
-    report_number(r, "registers_most", most);
-    report_flag(r, "edge_buffer", g->edge_buffer);
-    report_flag(r, "receivers_in_shared_memory", g->keeps_z);
-    for (int i = 0; i < g->sets; i++) {
-        const struct path_set *q = &g->set[i];
-        struct report *record = report_record(r, "path_sets", "path set");
-        report_list(record, "paths", q->paths, q->path);
-        if (q->parts > 1)
-            report_list(record, "channels", q->parts, q->part);
-        else
-            report_number(record, "channels", q->mul);
-        report_number(record, "channels_per_lane", q->channels);
-        if (g->shared)
-            report_number(record, "loop_of_path_set", q->like);
-        report_channels(record, "channel_blocks", q->channel_blocks, conv_width(q, q->mul), "warp");
-        if (q->lanes < LANES)
-            report_number(record, "edges_side_by_side", conv_abreast(q));
-        report_part(record, "values_alive", q->alive, most);
-        report_part(record, "registers_least", q->registers_least, most);
-        report_part(record, "registers", q->registers, most);
-        report_number(record, "stage_bytes", conv_stage_of(q)->bytes);
-        report_number(record, "instructions_per_edge", q->work);
-        report_number(record, "bytes_per_edge", q->bytes);
-        report_share(record, "time_per_edge", q->share);
-    }
-    report_layout(r, "shared_memory", g->block);
 }
 
 const struct evaluation convolution_evaluation = {
@@ -185,12 +120,12 @@ const struct evaluation convolution_evaluation = {
     .refuses = conv_refuses,
     .refuses_path = conv_refuses_path,
     .plan = conv_plan,
-    .registers = conv_count_registers,
-    .finish = finish,
+    .registers = program_registers,
+    .finish = program_sync,
     .check = check,
     .areas = areas,
     .reads_graph = reads_graph,
     .device = device,
     .launch = conv_launch,
-    .report = report,
+    .report = program_report,
 };

@@ -1,5 +1,6 @@
 /* lanes_plan.c - see lanes_plan.h. */
 #include "schedule/lanes/lanes_plan.h"
+#include "pipeline/cost.h"
 
 enum {
     RESERVED = 1024, /* bytes that the device takes of each block's shared memory */
@@ -214,11 +215,10 @@ static void find_work(struct lanes *g)
  * that copy and have channels take a fifth longer. */
 static double cost_of(const struct lanes *g)
 {
-    const double bytes_per_instruction = 6, few_warps = 2, both = 1.22, few_stages = 1.02;
+    const double few_warps = 2, both = 1.22, few_stages = 1.02;
     const int warps = g->fit * (g->warps + g->copiers);
-    const double bytes = g->nodal->bytes / bytes_per_instruction * (1 + 1.0 / warps);
-    const double work = g->work * (warps + few_warps) / warps, longer = work > bytes ? work : bytes;
-    return (longer + 0.4 * (work + bytes - longer)) * (g->copiers ? 1 : both) *
+    const double bytes = g->nodal->bytes / COST_BYTES_AN_INSTRUCTION * (1 + 1.0 / warps);
+    return cost_overlap(g->work * (warps + few_warps) / warps, bytes) * (g->copiers ? 1 : both) *
            (g->stages < STAGES_BEST ? few_stages : 1);
 }
 

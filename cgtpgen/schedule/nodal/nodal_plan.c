@@ -1,5 +1,6 @@
 /* nodal_plan.c - see nodal_plan.h. */
 #include "schedule/nodal/nodal_plan.h"
+#include "pipeline/cost.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -377,11 +378,10 @@ static void find_work(struct nodal *g, int node_work)
 /* As paired items count: instructions of a warp per item, bytes at so many an instruction. */
 static double cost_of(const struct nodal *g)
 {
-    const double bytes_per_instruction = 6, few_warps = 8;
+    const double few_warps = 8;
     const int warps = g->fit * NODAL_CHANNELS;
-    const double bytes = g->bytes / bytes_per_instruction * (1 + 1.0 / warps);
-    const double work = g->work * (warps + few_warps) / warps, longer = work > bytes ? work : bytes;
-    return longer + 0.4 * (work + bytes - longer);
+    const double bytes = g->bytes / COST_BYTES_AN_INSTRUCTION * (1 + 1.0 / warps);
+    return cost_overlap(g->work * (warps + few_warps) / warps, bytes);
 }
 
 /* Does it fit, with as many stages as are asked for, or as there can be? */

@@ -1,5 +1,6 @@
 /* paired_plan.c - see paired_plan.h. */
 #include "schedule/paired/paired_plan.h"
+#include "pipeline/cost.h"
 
 #include "schedule/item_rows.h"
 
@@ -107,19 +108,18 @@ static double spilled_bytes(const struct paired *g)
  * each other. */
 static double cost_of(const struct paired *g)
 {
-    const double bytes_per_instruction = 6, in_place = 1.15, code_misses = 1.3, alone = 1.1,
-                 caches_faster = 3;
+    const double in_place = 1.15, code_misses = 1.3, alone = 1.1, caches_faster = 3;
     const int warps = g->teams * g->blocks * g->warps;
     const double issue = warps / (warps + 1.0);
     double code = 0;
     for (int k = 0; k < g->kinds; k++)
         code += (double)g->kind[k].work * CODE_INSTRUCTION;
-    double bytes = (g->bytes + spilled_bytes(g) / caches_faster) / bytes_per_instruction * (1 + 1.0 / warps),
+    double bytes =
+               (g->bytes + spilled_bytes(g) / caches_faster) / COST_BYTES_AN_INSTRUCTION * (1 + 1.0 / warps),
            work = g->work / issue;
     work *= (g->teams * g->blocks == 1 ? alone : 1) * (g->in_place ? in_place : 1) *
             (code > g->device->code_bytes ? code_misses : 1);
-    double longer = work > bytes ? work : bytes;
-    return longer + 0.4 * (work + bytes - longer);
+    return cost_overlap(work, bytes);
 }
 
 /* What a team of several items of nodes waits beside: for their numbers, for their nodes and for these nodes'

@@ -1,5 +1,6 @@
 /* staged_plan.c - see staged_plan.h. */
 #include "schedule/staged/staged_plan.h"
+#include "pipeline/cost.h"
 #include "schedule/item_device.h"
 #include "schedule/item_rows.h"
 #include "schedule/path.h"
@@ -439,7 +440,7 @@ static bool has_long_code(const struct staged *g)
 /* As evaluations of graphs count: instructions of a warp per item, bytes at so many an instruction. */
 static double cost_of(struct staged *g, const struct schedule *s)
 {
-    const double bytes_per_instruction = 6, per_item = 300;
+    const double per_item = 300;
     const struct demand *d = g->demand;
     g->work = per_item;
     for (int i = 0; i < g->parts; i++)
@@ -455,8 +456,7 @@ static double cost_of(struct staged *g, const struct schedule *s)
         if (g->others[i])
             g->work += staged_other_work(g, i) * (waiting > 1 ? waiting : 1);
     g->bytes = bytes_of_item(d, true) + bytes_of_sums(s);
-    double bytes = g->bytes / bytes_per_instruction, longer = g->work > bytes ? g->work : bytes;
-    return longer + 0.4 * (g->work + bytes - longer);
+    return cost_overlap(g->work, g->bytes / COST_BYTES_AN_INSTRUCTION);
 }
 
 /* Rows of nodes that passes do not sum over lanes stay from item to item, but where weights come in parts,

@@ -78,6 +78,7 @@ void tiled_places(struct tiled *g, int stages, int warps, bool in_place)
     const int inputs = g->demand->kernel->form->inputs;
     int next = in_place ? 0 : inputs;
     g->pipeline = build_pipeline(g->arena, (struct worker){TILED_LANES, 1, warps, 1}, TILED_LANES);
+    g->pipeline->size = kernel_size(g->demand->kernel);
     g->tile = build_loop(g->pipeline, (struct loop){.name = "tile"});
     g->stages = stages;
     for (int i = 0; i < GROUPS; i++)
