@@ -131,13 +131,19 @@ static void print_store(struct items *n, const struct place *q)
     }
 }
 
+/* " * 6", "" */
+static const char *times(const struct items *n, int by)
+{
+    return by > 1 ? arena_printf(n->c.a, " * %d", by) : "";
+}
+
 /* Where the lane's gradients of weights go. */
 static void print_row(struct items *n, const struct place *q)
 {
     const struct spread *s = &n->c.p->spread[0];
-    line(n->c.o, "%s *const %sout = l.%s + now.item * %s + now.block * %d + lane * %d;",
+    line(n->c.o, "%s *const %sout = l.%s + now.item * %s + now.block * %d + lane%s;",
          edges_type(&n->c, q->operand), q->name, q->operand->array, edges_stride(&n->c, q->operand),
-         s->lanes * s->channels, s->channels);
+         s->lanes * s->channels, times(n, s->channels));
 }
 
 /* ---- a loop over all items ---- */
@@ -158,7 +164,7 @@ static void print_fill(struct items *n, int loop)
     line(o, "{ /* the channel block that is worked on; that is loaded */");
     line(o, "cgtp_channel_blocks<%s_rows, %d, %d> now(own.rows, %d), ahead = now;", name, rows->stages,
          p->loop[loop].end, p->worker.teams);
-    line(o, "const int turns = now.left(%s) * %d;", n->c.words->items, sets);
+    line(o, "const int turns = now.left(%s)%s;", n->c.words->items, times(n, sets));
     line(o, "cgtp_ring<%s_stage, %d> ring(own.ring);", name, ahead + 1);
     line(o, "/* Start the copies of a turn into a stage (see cgtp_ring). */");
     for (int i = 0; i < sets; i++) {
@@ -234,8 +240,8 @@ static int print_step(struct items *n, int i)
         return i;
     case STEP_COPY: /* of rows, with the set that follows */
         if (n->c.p->place[s->access[0].place].group == RING)
-            line(n->c.o, "ring.load_ahead(done + %d, turns, lane, load_%s);", n->set,
-                 n->c.p->place[s->access[0].place].name);
+            line(n->c.o, "ring.load_ahead(done%s, turns, lane, load_%s);",
+                 n->set ? arena_printf(n->c.a, " + %d", n->set) : "", n->c.p->place[s->access[0].place].name);
         return i;
     case STEP_STORE:
         print_store(n, &n->c.p->place[s->access[0].place]);

@@ -18,6 +18,7 @@ struct hazard {
     enum scope scope;
     bool landing; /* a is an asynchronous copy, of what the other one reads or writes over */
     uint64_t key;
+    int by; /* the step before which stands what serves for it */
 };
 
 /* What has happened to a stage. */
@@ -72,7 +73,7 @@ static uint64_t key_of(const struct sync *y, const struct hazard *h)
 
 static void add_hazard(struct sync *y, const struct trace *t, int a, int b, enum scope scope, bool landing)
 {
-    struct hazard h = {t, a, a + 1, b, scope, landing, 0};
+    struct hazard h = {t, a, a + 1, b, scope, landing, 0, -1};
     while (t->event[h.end].skewed) /* before the fill or drain, not in it */
         h.end--;
     /* a wait stands in the turn that reads, since later copies are to be under way until then */
@@ -200,6 +201,24 @@ static int best_point(const struct sync *y, const struct hazard *h)
     return best < 0 ? -1 : event[best].step;
 }
 
+static int step_at(const struct hazard *h, int event)
+{
+    return event < 0 ? -1 : h->t->event[event].step;
+}
+
+/* What stands before the step has been taken out: is there a hazard that it served for, and nothing else
+ * does, as `serves` finds it? */
+static bool is_needed(struct sync *y, int step, int (*serves)(const struct sync *, const struct hazard *))
+{
+    for (int k = 0; k < y->hazards; k++)
+        if (y->hazard[k].by == step && serves(y, &y->hazard[k]) < 0)
+            return true;
+    for (int k = 0; k < y->hazards; k++)
+        if (y->hazard[k].by == step)
+            y->hazard[k].by = step_at(&y->hazard[k], serves(y, &y->hazard[k]));
+    return false;
+}
+
 static const char *choose_barriers(struct sync *y)
 {
     int deepest = 0;
@@ -213,19 +232,18 @@ static const char *choose_barriers(struct sync *y)
                                    : "teams share a place in a loop that they turn differently";
         y->barrier[best] = h->scope;
     }
+    for (int i = 0; i < y->hazards; i++)
+        y->hazard[i].by =
+            y->hazard[i].scope > SCOPE_LANE ? step_at(&y->hazard[i], stab(y, &y->hazard[i])) : -1;
     for (int i = 0; i < y->p->steps; i++)
         deepest = deepest > y->depth[i] ? deepest : y->depth[i];
     for (int depth = deepest; depth >= 0; depth--) /* what others serve for goes, innermost first */
         for (int i = 0; i < y->p->steps; i++) {
             const enum scope was = y->barrier[i];
-            bool needed = false;
             if (was == SCOPE_LANE || y->depth[i] != depth)
                 continue;
             y->barrier[i] = SCOPE_LANE;
-            for (int k = 0; k < y->hazards && !needed; k++)
-                needed = y->hazard[k].scope > SCOPE_LANE && stab(y, &y->hazard[k]) < 0;
-            if (needed)
-                y->barrier[i] = was;
+            y->barrier[i] = is_needed(y, i, stab) ? was : SCOPE_LANE;
         }
     return NULL;
 }
@@ -238,14 +256,15 @@ static int needed_at(const struct sync *y, const struct hazard *h)
     return h->scope == SCOPE_LANE ? h->end : stab(y, h);
 }
 
-static bool is_waited_for(const struct sync *y, const struct hazard *h)
+/* The event before which a hazard's copy is waited for; -1: none. */
+static int waited_at(const struct sync *y, const struct hazard *h)
 {
     for (int e = h->a + 1, at = needed_at(y, h); e <= at; e++) {
         const int wait = y->wait[h->t->event[e].step];
         if (!h->t->event[e].skewed && wait >= 0 && groups(h->t, h->a, e) >= wait)
-            return true;
+            return e;
     }
-    return false;
+    return -1;
 }
 
 /* Those before barriers, and then those of a thread's own copies; what others serve for goes. */
@@ -256,16 +275,15 @@ static void place_waits(struct sync *y)
     for (int own = 0; own < 2; own++)
         for (int i = 0; i < y->hazards; i++) {
             const struct hazard *h = &y->hazard[i];
-            if (h->landing && (h->scope == SCOPE_LANE) == own && !is_waited_for(y, h))
+            if (h->landing && (h->scope == SCOPE_LANE) == own && waited_at(y, h) < 0)
                 y->wait[h->t->event[needed_at(y, h)].step] = groups(h->t, h->a, needed_at(y, h));
         }
+    for (int i = 0; i < y->hazards; i++)
+        y->hazard[i].by = y->hazard[i].landing ? step_at(&y->hazard[i], waited_at(y, &y->hazard[i])) : -1;
     for (int i = 0; i < y->p->steps; i++) {
         const int was = y->wait[i];
-        bool needed = was < 0;
         y->wait[i] = -1;
-        for (int k = 0; k < y->hazards && !needed; k++)
-            needed = y->hazard[k].landing && !is_waited_for(y, &y->hazard[k]);
-        y->wait[i] = needed ? was : -1;
+        y->wait[i] = was >= 0 && is_needed(y, i, waited_at) ? was : -1;
     }
 }
 

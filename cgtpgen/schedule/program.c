@@ -131,17 +131,21 @@ static struct call *code_of(const struct pipeline *p, int step)
 /* Those of all paths, one path after the other. */
 static void emit_functions(struct source *w, struct out *o, const struct pipeline *p)
 {
-    bool *done = NEW_ARRAY(w->arena, bool, w->problem->paths + 1);
+    int *first = NEW_ARRAY(w->arena, int, w->problem->paths + 1); /* step with a path's code, plus 1; */
+    int *next = NEW_ARRAY(w->arena, int, p->steps + 1);           /* the one after it; 0: none */
     product_functions_begin(w->arena, &w->functions);
     device_path_note(o);
-    for (int i = 0; i < p->steps; i++) {
-        const struct call *first = code_of(p, i);
-        for (int k = i; first && !done[first->path] && k < p->steps; k++)
-            if (code_of(p, k) && code_of(p, k)->path == first->path)
-                emit_function(w, o, code_of(p, k));
-        if (first)
-            done[first->path] = true;
-    }
+    for (int i = p->steps - 1; i >= 0; i--)
+        if (code_of(p, i)) {
+            next[i] = first[code_of(p, i)->path];
+            first[code_of(p, i)->path] = i + 1;
+        }
+    for (int i = 0; i < p->steps; i++)
+        if (code_of(p, i)) {
+            for (int k = first[code_of(p, i)->path]; k; k = next[k - 1])
+                emit_function(w, o, code_of(p, k - 1));
+            first[code_of(p, i)->path] = 0;
+        }
 }
 
 static const char *kernel_of(const struct source *w, const struct schedule *s)

@@ -59,8 +59,8 @@ static void add_field(const struct batch *g, int place, const struct operand *o,
     f.wide = 1;
     f.type = !o ? "unsigned char" : held ? source_held(g->demand->plan, o) : "real";
     f.size = !o ? 1 : held ? operand_size(o) : q->size;
-    for (int i = 0; i < q->fields; i++)
-        f.at += q->field[i].runs * q->field[i].length;
+    const struct field *before = q->fields ? &q->field[q->fields - 1] : NULL;
+    f.at = before ? before->at + before->runs * before->length : 0;
     f.apart = f.length;
     build_field(g->pipeline, place, f);
 }
