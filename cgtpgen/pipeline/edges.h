@@ -12,6 +12,7 @@ struct edges {
     const struct pipeline *p;
     const struct edges_words *words;
     const char *item; /* the number of that which is worked on, where it has one name; NULL */
+    bool rows;        /* calls find what they use of a place by one name */
 };
 
 /* "set_0_x", "set_0_of_64_w": a table of constants, which the runtime is given. */
@@ -39,7 +40,7 @@ bool edges_has(const struct place *, int spread);
 /* Has a team several edges side by side? */
 static inline bool edges_abreast(const struct edges *c)
 {
-    return c->p->items > 1;
+    return c->p->items > 1 && !c->rows;
 }
 
 /* Is it weights' gradients? */

@@ -1,11 +1,9 @@
 /* print_cuda.c - a pipeline's kernel for a CUDA compiler: a team of one warp takes tiles of items, of which
- * each lane has one. All text of a kernel stands here; what is in it, in the pipeline.
+ * each lane has one. What is called, declared and waited for is printed as with edges.
  */
-#include "pipeline/call.h"
+#include "pipeline/edges.h"
 #include "pipeline/share.h"
 #include "pipeline/trace.h"
-
-#include <assert.h>
 
 struct printer {
     struct out *o;
@@ -279,42 +277,7 @@ static void end_turn(struct printer *c, int loop)
     }
 }
 
-/* ---- locals, calls, brackets ---- */
-
-static void print_local(struct printer *c, const struct local *l)
-{
-    struct text list = {.arena = c->a};
-    for (int i = 0; i < l->elements && l->begins == LOCAL_TABLE; i++)
-        text_printf(&list, "%s%s", i ? ", " : "", address_text(c->a, "", &l->table[i]));
-    if (l->begins == LOCAL_TABLE)
-        line(c->o, "const int %s[%d] = {%s};", l->name, l->elements, text_string(&list));
-    else if (l->begins == LOCAL_ONE)
-        line(c->o, "const real %s[%d] = {1};", l->name, l->elements);
-    else
-        line(c->o, "real %s[%d]%s;", l->name, l->elements, l->begins == LOCAL_ZERO ? " = {0}" : "");
-}
-
-static const char *argument_of(const struct printer *c, const struct argument *a)
-{
-    if (a->of == ARGUMENT_NUMBER)
-        return number(c, a->number);
-    const char *base = a->of == ARGUMENT_PLACE ? arena_printf(c->a, "%srow", c->p->place[a->number].name)
-                                               : c->p->local[a->number].name;
-    if (!a->element)
-        return address_text(c->a, base, &a->at);
-    return arena_printf(c->a, "%s[%s]", base, address_text(c->a, "", &a->at));
-}
-
-static void print_call(struct printer *c, const struct call *call)
-{
-    struct text numbers = {.arena = c->a}, list = {.arena = c->a};
-    for (int i = 0; i < call->numbers; i++)
-        text_printf(&numbers, "%s%d", i ? ", " : "<", call->number[i]);
-    text_puts(&numbers, call->numbers ? ">" : "");
-    for (int i = 0; i < call->arguments; i++)
-        text_printf(&list, "%s%s", i ? ", " : "", argument_of(c, &call->argument[i]));
-    line(c->o, "%s%s(%s);", call->function, text_string(&numbers), text_string(&list));
-}
+/* ---- brackets ---- */
 
 static void print_counted(struct printer *c, const struct loop *l, bool bare)
 {
@@ -357,20 +320,11 @@ static void print_end(struct printer *c, const struct step *s)
         line(c->o, "}");
 }
 
-static void print_barrier(struct printer *c, enum scope scope)
-{
-    const struct worker *w = &c->p->worker;
-    scope = scope_of(c->p, scope);
-    if (scope == SCOPE_WARP)
-        line(c->o, "cgtp_sync_warp();");
-    else
-        line(c->o, "cgtp_sync_group<%d>();", w->warps * (scope == SCOPE_BLOCK ? w->teams : 1));
-}
-
 /* A step; returns the number of the last one that was printed with it. */
 static int print_step(struct printer *c, int i)
 {
     const struct step *s = &c->p->step[i];
+    struct edges rest = {.o = c->o, .a = c->a, .p = c->p, .rows = true}; /* what is printed as with edges */
     switch (s->kind) {
     case STEP_LOOP:
         print_loop(c, i);
@@ -395,30 +349,11 @@ static int print_step(struct printer *c, int i)
     case STEP_ZERO:
         print_zero(c, s);
         return i;
-    case STEP_LOCAL:
-        print_local(c, &c->p->local[s->number]);
-        return i;
-    case STEP_CALL:
-        print_call(c, s->call);
-        return i;
-    case STEP_NOTE:
-        line(c->o, "/* %s */", s->note);
-        return i;
-    case STEP_COMMIT:
-        line(c->o, "cgtp_copies_commit();");
-        return i;
-    case STEP_WAIT:
-        line(c->o, "cgtp_copies_wait<%d>();", s->number);
-        return i;
-    case STEP_BARRIER:
-        print_barrier(c, s->scope);
-        return i;
     case STEP_LAUNCH_WAIT:
         line(c->o, "cgtp_launch_wait();");
         return i;
     default:
-        assert(0 && "a kind of step that no kernel has yet");
-        return i;
+        return edges_step(&rest, i);
     }
 }
 

@@ -6,7 +6,6 @@
 #include "pipeline/share.h"
 #include "pipeline/trace.h"
 
-#include <assert.h>
 #include <string.h>
 
 static const struct place *place_of(const struct edges *c, const struct access *a)
@@ -63,6 +62,8 @@ static const char *of_team(const struct edges *c, const struct place *q, const c
 const char *edges_version(const struct edges *c, const struct place *q, int field)
 {
     const struct group *g = &c->p->group[q->group];
+    if (c->rows)
+        return arena_printf(c->a, "%srow", q->name);
     if (q->how == HOW_STANDS)
         return row_in_memory(c, q);
     if (!g->alias && q->stages > 1)
@@ -375,17 +376,32 @@ static void print_drain(struct edges *c)
 
 /* ---- steps ---- */
 
+/* A constant. */
+static void print_constant(struct edges *c, const struct local *l)
+{
+    struct text list = {.arena = c->a};
+    for (int i = 0; i < l->elements && l->begins == LOCAL_TABLE; i++)
+        text_printf(&list, "%s%s", i ? ", " : "", address_text(c->a, "", &l->table[i]));
+    line(c->o, "const %s %s[%d] = {%s};", list.n ? "int" : "real", l->name, l->elements,
+         list.n ? text_string(&list) : "1");
+}
+
 /* Neighbouring locals are declared in one line. Returns the last one's number, as all that follow. */
 static int print_locals(struct edges *c, int i)
 {
     struct text list = {.arena = c->a};
     const struct local *first = &c->p->local[c->p->step[i].number];
+    if (first->begins > LOCAL_ZERO) {
+        print_constant(c, first);
+        return i;
+    }
     for (;; i++) {
         const struct local *l = &c->p->local[c->p->step[i].number];
         text_printf(&list, "%s %s[%d]%s", list.n ? "," : "", l->name, l->elements,
                     l->begins == LOCAL_ZERO ? " = {0}" : "");
         const struct step *next = &c->p->step[i + 1];
-        if (next->kind != STEP_LOCAL || c->p->local[next->number].type != first->type)
+        if (next->kind != STEP_LOCAL || c->p->local[next->number].type != first->type ||
+            c->p->local[next->number].begins > LOCAL_ZERO)
             break;
     }
     line(c->o, "%s%s;", first->type ? first->type : "real", text_string(&list));
@@ -434,12 +450,12 @@ static void print_wait(struct edges *c, const struct step *s)
 
 static void print_barrier(struct edges *c, enum scope scope)
 {
+    const struct worker *w = &c->p->worker;
     scope = scope_of(c->p, scope);
-    assert(scope <= SCOPE_TEAM);
     if (scope == SCOPE_WARP)
         line(c->o, "cgtp_sync_warp();");
     else
-        line(c->o, "cgtp_sync_group<%d>();", c->p->worker.warps);
+        line(c->o, "cgtp_sync_group<%d>();", w->warps * (scope == SCOPE_BLOCK ? w->teams : 1));
 }
 
 /* Neighbouring steps that are done in every so many-th turn; stores are in one function. */
@@ -501,6 +517,9 @@ int edges_step(struct edges *c, int i)
         return print_locals(c, i);
     case STEP_CALL:
         print_call(c, s->call);
+        return i;
+    case STEP_NOTE:
+        line(c->o, "/* %s */", s->note);
         return i;
     case STEP_ROW:
         print_row(c, &c->p->place[s->number]);

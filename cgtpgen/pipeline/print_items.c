@@ -249,9 +249,6 @@ static int print_step(struct items *n, int i)
     case STEP_ROW:
         print_row(n, &n->c.p->place[s->number]);
         return i;
-    case STEP_NOTE:
-        line(n->c.o, "/* %s */", s->note);
-        return i;
     case STEP_LAUNCH_WAIT:
         line(n->c.o, "cgtp_launch_wait();");
         return i;
