@@ -129,7 +129,6 @@ void conv_choose_lanes(const struct convolution *g, struct path_set *s, int chan
 
 int conv_piece(const struct convolution *g, const struct operand *o)
 {
-    enum { CHUNK = 16 };
     const int bytes = g->aligned[o->slot] * operand_size(o);
     return o->slot == SLOT_Y || bytes >= CHUNK ? CHUNK : bytes;
 }

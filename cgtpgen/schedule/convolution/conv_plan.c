@@ -1,5 +1,6 @@
 /* conv_plan.c - see conv_plan.h. */
 #include "schedule/convolution/conv_plan.h"
+#include "pipeline/build.h"
 #include "schedule/path.h"
 #include "schedule/path_table.h"
 
@@ -140,6 +141,46 @@ static void choose_teams(struct convolution *g)
         g->few && g->hands_over && g->sets == 1 && g->warps % s->channel_blocks == 0 && conv_team_fits(g, s);
 }
 
+/* Shared memory of a block, whichever sets it computes. */
+static void lay_out_sets(struct arena *a, struct convolution *g)
+{
+    bool several = g->sets > 1;
+    struct path_set *first = &g->set[0];
+    g->warp = NEW(a, struct layout);
+    g->reduce = NEW(a, struct layout);
+    g->block = NEW(a, struct layout);
+    *g->warp = (struct layout){
+        .note = "A warp's memory, whichever path set it has.", .align = CHUNK, .alternatives = true};
+    *g->reduce = (struct layout){.note = "The warp groups' sums, whichever path set the block has.",
+                                 .align = CHUNK,
+                                 .alternatives = true};
+    *g->block = (struct layout){.note = "The shared memory of a block.", .align = CHUNK};
+    g->one_reduce = true;
+    for (int i = 0; i < g->sets; i++) {
+        struct path_set *s = &g->set[i];
+        const char *name = arena_printf(a, "set%d", i);
+        if (s->like != i)
+            continue;
+        conv_places(a, g, s);
+        layout_nest(a, g->warp, name, &s->pipeline->of_warp, 0, NULL);
+        if (!g->reduces)
+            continue;
+        g->one_reduce &= s->channel_blocks == first->channel_blocks;
+        layout_nest(a, g->reduce, name, conv_reduce_of(s), g->warps / s->channel_blocks, NULL);
+    }
+    layout_nest(a, g->block, "warp", several ? g->warp : &first->pipeline->of_warp, g->warps, NULL);
+    if (g->reduces) {
+        layout_nest(a, g->block, "reduce", g->one_reduce ? conv_reduce_of(first) : g->reduce,
+                    g->one_reduce ? g->warps / first->channel_blocks : 0, NULL);
+        layout_add(a, g->block, "broadcast", "int", 4, 4, g->warps, NULL); /* at most a slot per warp */
+    }
+    for (int i = 0; i < g->sets; i++) {
+        struct pipeline *p = g->set[g->set[i].like].pipeline;
+        build_set(p, g->set[i].paths, g->set[i].path);
+        p->of_block = *g->block;
+    }
+}
+
 /* Shared memory of a block, and where everything is; without warp groups, each warp has a part of its own of
  * an A output. */
 static void lay_out_block(struct arena *a, const struct plan *plan, const struct kernel_form *k,
@@ -206,7 +247,7 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
         g->buffers = once ? 1 : 2;
     }
     choose_teams(g);
-    conv_layout_block(a, g);
+    lay_out_sets(a, g);
 }
 
 /* The same, with as many rows in whole chunks as leave a multiprocessor its blocks and, if that is possible,

@@ -30,6 +30,9 @@ enum { TILE_ROOM = 256, BLOCK_ROOM = 1024 };
 /* Warps of a block. */
 enum { CONV_WARPS = 4 };
 
+/* Bytes that a lane copies at a time, at most. */
+enum { CHUNK = 16 };
+
 /* Neighbouring lanes of a warp; a lane has 1 to 6 neighbouring channels: of multiples of 32 channels 1, 2
  * or 4. Codes are made for these three. */
 enum { LANES = 32, CHANNELS_MOST = 6, CODE_CHOICES = 3 };
@@ -272,7 +275,8 @@ void conv_places(struct arena *, const struct convolution *, struct path_set *);
 bool conv_shifts(const struct convolution *, const struct path_set *, const struct operand *);
 int conv_shifted_room(const struct operand *, int n);
 int conv_y_room(const struct convolution *, const struct operand *, const struct path_set *);
-void conv_layout_block(struct arena *, struct convolution *);
+/* Where in a chunk an element is of a row that is not shifted. */
+int conv_in_chunk(const struct operand *, int64_t offset);
 
 /* Writes the set's work as a pipeline, without waits and barriers. */
 void conv_program(struct path_set *);
@@ -284,9 +288,6 @@ const struct surd *conv_column(const struct convolution *, const struct path_set
  * has where it is written: "x", or "edge" where they are elsewhere in the rows of the buffer of edges. */
 bool conv_has_factors(const struct convolution *, const struct path_set *, int mul);
 const char *conv_x_out(const struct convolution *, const struct path_set *);
-
-/* Names the device code of a schedule, and its structs. */
-void conv_layout_name(struct arena *, const struct schedule *, int label);
 
 /* Why the convolution computes nothing of a demand, or not a path of it; NULL: it may. */
 const char *conv_refuses(const struct target *, const struct demand *);

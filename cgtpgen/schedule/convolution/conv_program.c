@@ -36,13 +36,6 @@ static int sums_length(int n)
     return n - rest + power;
 }
 
-enum { CHUNK = 16 }; /* bytes that a lane copies at a time */
-
-int conv_in_chunk(const struct operand *o, int64_t offset)
-{
-    return (int)(offset % (CHUNK / operand_size(o)));
-}
-
 /* A row of x that is shifted, to the lane's arrays. */
 static void load_shifted_x(struct conv_program *c, int number, int place)
 {

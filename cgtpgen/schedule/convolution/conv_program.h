@@ -59,9 +59,7 @@ struct argument conv_through(struct conv_program *, const char *function, const 
                              const char *type, int arguments, const struct argument *);
 struct argument conv_from(struct argument, int64_t offset);
 
-/* Of rows that are shifted: where in a chunk an element is of one that is not; are zeros
- * to be in registers of channels that are not there, as lanes' sums have them? */
-int conv_in_chunk(const struct operand *, int64_t offset);
+/* Are zeros to be in registers of channels that are not there, as lanes' sums have them? */
 static inline bool conv_clears(const struct conv_program *c, int64_t mul)
 {
     return c->g->a_outputs && !conv_is_whole(c->s, mul);

@@ -40,12 +40,31 @@ static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_s
         *by_sender |= s->route[o].kind == ROUTE_EDGE_BUFFER;
 }
 
+/* Names the device code of a schedule, and its structs. */
+static void name_layouts(struct arena *a, const struct schedule *schedule, int label)
+{
+    struct convolution *g = schedule->own;
+    g->name = arena_printf(a, "%s_%s", schedule->demand->kernel->form->name, schedule->name);
+    g->label = label;
+    for (int i = 0; i < g->sets; i++) {
+        struct path_set *s = &g->set[i];
+        if (s->like != i)
+            continue;
+        conv_stage_of(s)->name = arena_printf(a, "stage_%d", label + i);
+        s->pipeline->of_warp.name = arena_printf(a, "warp_%d", label + i);
+        conv_reduce_of(s)->name = arena_printf(a, "reduce_%d", g->one_reduce ? label : label + i);
+    }
+    g->warp->name = arena_printf(a, "%s_warp", g->name);
+    g->reduce->name = arena_printf(a, "%s_reduce", g->name);
+    g->block->name = arena_printf(a, "%s_block", g->name);
+}
+
 static void device(struct source *w, const struct schedule *s)
 {
     int label = 0; /* path sets before these in the file */
     for (const struct schedule *q = w->kernel->schedule; q < s; q++)
         label += q->evaluation == s->evaluation ? ((const struct convolution *)q->own)->sets : 0;
-    conv_layout_name(w->arena, s, label);
+    name_layouts(w->arena, s, label);
     source_set(w, s);
     conv_kernels(w);
 }

@@ -1,0 +1,135 @@
+/* conv_rows.c - the pipelined convolution: what follows for the rows of a path set from its paths: names,
+ * sizes, whether they come in whole chunks, factors of tables.
+ */
+#include "schedule/convolution/conv_plan.h"
+
+/* ---- names and sizes ---- */
+
+const char *conv_field(struct arena *a, const char *name, enum slot slot, int number)
+{
+    return slot == SLOT_Y ? name : arena_printf(a, slot == SLOT_W ? "%sp%d" : "%ss%d", name, number);
+}
+
+static int part_of(const struct path_set *s, int mul)
+{
+    int i = 0;
+    while (s->part[i] != mul)
+        i++;
+    return i;
+}
+
+static bool weighted_after(const struct path_set *s, const struct path *p, const struct path *q)
+{
+    const int part = part_of(s, p->mul_x) - part_of(s, q->mul_x), calls = conv_calls(p) - conv_calls(q);
+    return part ? part > 0 : calls ? calls > 0 : p->weight_offset > q->weight_offset;
+}
+
+int conv_weighted(struct arena *a, const struct problem *p, const struct path_set *s, int **sorted)
+{
+    int *path = *sorted = NEW_ARRAY(a, int, s->paths + 1), n = 0;
+    for (int i = 0; i < s->paths; i++) {
+        int j = n;
+        if (!p->path[s->path[i]].weighted)
+            continue;
+        for (; j > 0 && weighted_after(s, &p->path[path[j - 1]], &p->path[s->path[i]]); j--)
+            path[j] = path[j - 1];
+        path[j] = s->path[i];
+        n++;
+    }
+    return n;
+}
+
+/* Where a warp has one edge, only rows that would come by single numbers of 32 bits: two of them, or one of
+ * 64, are as fast. */
+bool conv_shifts(const struct convolution *g, const struct path_set *s, const struct operand *o)
+{
+    const int size = operand_size(o), bytes = g->aligned[o->slot] * size;
+    bool apart = false;
+    if (o->output || size < 4 || size != kernel_size(g->demand->kernel) || !(g->shifted >> o->slot & 1))
+        return false;
+    if (o->slot == SLOT_Y)
+        return s->lanes < LANES && o->dim * size % CHUNK;
+    for (int i = 0; i < s->xs && o->slot == SLOT_X; i++)
+        apart |= block_is_apart(&o->block[s->x[i]]);
+    for (int i = 0; i < s->paths && o->slot == SLOT_W; i++) /* of which a channel has several */
+        apart |= conv_calls(&g->demand->plan->problem->path[s->path[i]]) > 1;
+    return !apart && (s->lanes < LANES ? bytes < CHUNK : bytes == 4);
+}
+
+static int rounded_up(int n, int wide)
+{
+    return (n + wide - 1) / wide * wide;
+}
+
+int conv_shifted_room(const struct operand *o, int n)
+{
+    const int wide = CHUNK / operand_size(o);
+    return rounded_up(n + wide - 1, wide);
+}
+
+/* Each edge's row of those side by side begins at a multiple of 16 bytes. */
+int conv_y_room(const struct convolution *g, const struct operand *y, const struct path_set *s)
+{
+    const int dim = (int)y->dim, room = conv_shifts(g, s, y) ? conv_shifted_room(y, dim)
+                                                             : rounded_up(dim, CHUNK / operand_size(y));
+    return s->lanes == LANES ? dim : conv_abreast(s) * room;
+}
+
+int conv_summed_ys(const struct convolution *g, const struct path_set *s, int *begin)
+{
+    bool some = g->parts > 1;
+    *begin = some ? s->y_begin : 0;
+    return some ? s->y_end - s->y_begin : (int)g->demand->plan->problem->dim[SLOT_Y];
+}
+
+int conv_sums_bytes(const struct convolution *g, const struct path_set *s)
+{
+    enum { CHUNKS = 4 }; /* of a lane's row, and one that keeps lanes off each other's banks */
+    int begin, bytes = conv_summed_ys(g, s, &begin) * kernel_size(g->demand->kernel);
+    return g->a_outputs && s->lanes == LANES && bytes == CHUNKS * CHUNK ? LANES * (CHUNKS + 1) * CHUNK : 0;
+}
+
+int conv_kept_bytes(const struct convolution *g, const struct path_set *s)
+{
+    return g->keeps_z ? LANES * s->lane.bytes * demand_inputs_of(g->demand, SLOT_G) : 0;
+}
+
+/* ---- tables ---- */
+
+const struct surd *conv_column(const struct convolution *g, const struct path_set *s, int i)
+{
+    const struct matrix *m = g->matrix[s->z[i]];
+    for (int k = 0; k < m->columns && m->column; k++)
+        if (m->column[k].sign && !surd_is_one(m->column[k]))
+            return m->column;
+    return NULL;
+}
+
+bool conv_has_factors(const struct convolution *g, const struct path_set *s, int mul)
+{
+    const struct path *path = g->demand->plan->problem->path;
+    for (int i = 0; i < s->zs; i++)
+        if (path[s->z[i]].mul_x == mul && conv_column(g, s, i))
+            return true;
+    return false;
+}
+
+const char *conv_x_out(const struct convolution *g, const struct path_set *s)
+{
+    const struct operand *x = g->demand->kernel->operand;
+    int64_t at = s->edge_at;
+    bool same = true;
+    while (x->slot != SLOT_X)
+        x++;
+    for (int i = 0; i < s->xs; i++) {
+        const struct operand_block *b = &x->block[s->x[i]];
+        same &= at == b->offset;
+        at += b->channels * b->components;
+    }
+    return g->edge_buffer && !same ? "edge" : "x";
+}
+
+int conv_in_chunk(const struct operand *o, int64_t offset)
+{
+    return (int)(offset % (CHUNK / operand_size(o)));
+}
