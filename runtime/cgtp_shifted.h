@@ -55,7 +55,7 @@ template <typename T, int threads = CGTP_LANES> struct cgtp_shifted_row {
 
     template <typename Number>
     CGTP_MEMBER cgtp_shifted_row(const T *rows, Number number, int64_t stride, int64_t all, int lane)
-        : row(cgtp_nth_row(rows, number, stride)), own(threads == CGTP_LANES ? lane : lane % threads),
+        : row(cgtp_opaque_global(cgtp_nth_row(rows, number, stride))), own(threads == CGTP_LANES ? lane : lane % threads),
           shift((int)((uintptr_t)row / sizeof(T) % wide)), first(number == 0), last(number + 1 == all)
     {
     }

@@ -250,26 +250,29 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
     lay_out_sets(a, g);
 }
 
-/* The same, with as many rows in whole chunks as leave a multiprocessor its blocks and, if that is possible,
- * a ring its third stage where edges take little, as sums of receivers alone do: chunks take room for any
- * shift. Sets that share loops have arrays that begin elsewhere than rows do. */
+/* The same, with as many rows in whole chunks as leave a multiprocessor the blocks that it has without and,
+ * if that is possible, a ring its third stage where edges take little, as sums of receivers alone do: chunks
+ * take room for any shift. Sets that share loops have arrays that begin elsewhere than rows do. */
 static void lay_out_shifted(struct arena *a, const struct plan *plan, const struct kernel_form *k,
                             struct convolution *g, const struct conv_choice *c, int shared)
 {
     enum { W = 1 << SLOT_W, X = 1 << SLOT_X, Y = 1 << SLOT_Y };
     static const unsigned some[] = {W | X | Y, W | Y, X | Y, Y};
-    const int blocks = g->blocks;
     const bool grouped = g->grouped, little = !g->b_outputs && !g->a_outputs && !g->w_outputs;
+    const int blocks = g->blocks;
     int choices = sizeof some / sizeof *some;
     for (int i = 0; i < g->sets; i++)
         choices = g->set[i].like == i ? choices : 0;
+    g->shifted = 0;
+    lay_out_block(a, plan, k, g, c, shared);
+    const int without = g->blocks;
     for (int stages = little ? 3 : 2; stages >= 2; stages--)
         for (int i = 0; i < choices; i++) {
             g->blocks = blocks;
             g->grouped = grouped;
             g->shifted = some[i];
             lay_out_block(a, plan, k, g, c, shared);
-            if (g->blocks == blocks && g->stages >= stages && g->block->bytes <= shared)
+            if (g->blocks >= without && g->stages >= stages && g->block->bytes <= shared)
                 return;
         }
     g->blocks = blocks;
