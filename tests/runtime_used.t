@@ -79,6 +79,8 @@ with tempfile.TemporaryDirectory() as folder:
         out.write(file.read().replace('name: ', 'name: atomic_').replace('kernels: ', 'reduction: atomic\nkernels: '))
     with open('tests/simt/specs/conv_narrow.yaml') as file, open(f'{folder}/narrow.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: narrow_').replace('kernels: ', 'reduction: atomic\nkernels: '))
+    with open('tests/simt/specs/conv_any.yaml') as file, open(f'{folder}/any.yaml', 'w') as out:
+        out.write(file.read().replace('name: ', 'name: any_').replace('kernels: ', 'precision: float64\nkernels: '))
     with open('tests/simt/specs/tiled_wide.yaml') as file, open(f'{folder}/tiles.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: components_').replace('kernels: ', 'layout: ir_mul\nkernels: '))
     with open('tests/simt/specs/conv_64.yaml') as file, open(f'{folder}/types.yaml', 'w') as out:
@@ -87,7 +89,7 @@ with tempfile.TemporaryDirectory() as folder:
     with open('tests/simt/specs/batch_plain.yaml') as file, open(f'{folder}/words.yaml', 'w') as out:
         out.write(file.read().replace('name: ', 'name: words_').replace('kernels: ', 'precision: bfloat16\nkernels: '))
     changed = [f'{folder}/{name}.yaml' for name in ('types', 'words', 'tiles', 'carried', 'ordered', 'components', 'atomic',
-                                                'narrow')]
+                                                'narrow', 'any')]
     made = subprocess.run([GENERATOR, '--backend=cuda', '-o', folder, *changed, *specs],
                           capture_output=True, text=True)
     ok(made.returncode == 0, 'the specs are generated', made.stderr)

@@ -62,10 +62,9 @@ static void declare_weights_at(struct conv_program *c, int number)
         const char *of = c->s->parts > 1 ? arena_printf(c->a, "%d", mul) : "";
         const char *name = arena_printf(c->a, "%sat%s", conv_operand(c, number)->symbol, of);
         if (c->weight[number][k] < 0)
-            c->weight[number][k] =
-                build_local(c->p, (struct local){.name = name,
-                                                 .type = "int",
-                                                 .elements = CHUNK / operand_size(conv_operand(c, number))});
+            c->weight[number][k] = build_local(
+                c->p,
+                (struct local){.name = name, .type = "int", .elements = conv_chunk(conv_operand(c, number))});
     }
 }
 

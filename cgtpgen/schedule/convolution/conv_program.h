@@ -59,7 +59,8 @@ struct argument conv_through(struct conv_program *, const char *function, const 
                              const char *type, int arguments, const struct argument *);
 struct argument conv_from(struct argument, int64_t offset);
 
-/* Are zeros to be in registers of channels that are not there, as lanes' sums have them? */
+/* Are registers of channels that are not there to be zeros, where rows that are shifted have what others do:
+ * as sums over lanes have them? */
 static inline bool conv_clears(const struct conv_program *c, int64_t mul)
 {
     return c->g->a_outputs && !conv_is_whole(c->s, mul);
