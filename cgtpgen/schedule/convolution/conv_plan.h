@@ -270,6 +270,7 @@ int conv_kept_bytes(const struct convolution *, const struct path_set *);
 /* Where everything of a set is, and a lane's elements, as ring and buffers are chosen so far; then, shared
  * memory. */
 void conv_places(struct arena *, const struct convolution *, struct path_set *);
+
 /* Do rows of an input begin anywhere, so that they come in whole chunks with what else is in these? Elements
  * of a chunk; of a stage for an item's part of n of one that does; where in a chunk an element is of a row
  * that begins at one. */
@@ -277,11 +278,8 @@ bool conv_shifts(const struct convolution *, const struct path_set *, const stru
 int conv_chunk(const struct operand *);
 int conv_shifted_room(const struct operand *, int n);
 int conv_in_chunk(const struct operand *, int64_t offset);
-
 /* Elements of a stage for rows of y. */
 int conv_y_room(const struct convolution *, const struct operand *, const struct path_set *);
-/* Where in a chunk an element is of a row that is not shifted. */
-int conv_in_chunk(const struct operand *, int64_t offset);
 
 /* Writes the set's work as a pipeline, without waits and barriers. */
 void conv_program(struct path_set *);

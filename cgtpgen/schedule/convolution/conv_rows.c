@@ -39,19 +39,6 @@ int conv_weighted(struct arena *a, const struct problem *p, const struct path_se
     return n;
 }
 
-static int rounded_up(int n, int wide)
-{
-    return (n + wide - 1) / wide * wide;
-}
-
-/* Each edge's row of those side by side begins at a multiple of 16 bytes. */
-int conv_y_room(const struct convolution *g, const struct operand *y, const struct path_set *s)
-{
-    const int dim = (int)y->dim, room = conv_shifts(g, s, y) ? conv_shifted_room(y, dim)
-                                                             : rounded_up(dim, CHUNK / operand_size(y));
-    return s->lanes == LANES ? dim : conv_abreast(s) * room;
-}
-
 int conv_summed_ys(const struct convolution *g, const struct path_set *s, int *begin)
 {
     bool some = g->parts > 1;
@@ -104,9 +91,4 @@ const char *conv_x_out(const struct convolution *g, const struct path_set *s)
         at += b->channels * b->components;
     }
     return g->edge_buffer && !same ? "edge" : "x";
-}
-
-int conv_in_chunk(const struct operand *o, int64_t offset)
-{
-    return (int)(offset % (CHUNK / operand_size(o)));
 }

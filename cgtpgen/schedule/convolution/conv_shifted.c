@@ -3,8 +3,6 @@
  */
 #include "schedule/convolution/conv_plan.h"
 
-enum { CHUNK = 16 }; /* bytes that a lane copies at a time */
-
 /* Where a warp has one edge, only rows that would come by single numbers of 32 bits: two of them, or one of
  * 64, are as fast. */
 bool conv_shifts(const struct convolution *g, const struct path_set *s, const struct operand *o)
@@ -27,13 +25,25 @@ int conv_chunk(const struct operand *o)
     return CHUNK / operand_size(o);
 }
 
+static int rounded_up(int n, int wide)
+{
+    return (n + wide - 1) / wide * wide;
+}
+
 int conv_shifted_room(const struct operand *o, int n)
 {
-    const int wide = conv_chunk(o);
-    return (n + 2 * (wide - 1)) / wide * wide;
+    return rounded_up(n + conv_chunk(o) - 1, conv_chunk(o));
 }
 
 int conv_in_chunk(const struct operand *o, int64_t offset)
 {
     return (int)(offset % conv_chunk(o));
+}
+
+/* Each edge's row of those side by side begins at a multiple of 16 bytes. */
+int conv_y_room(const struct convolution *g, const struct operand *y, const struct path_set *s)
+{
+    const int dim = (int)y->dim,
+              room = conv_shifts(g, s, y) ? conv_shifted_room(y, dim) : rounded_up(dim, conv_chunk(y));
+    return s->lanes == LANES ? dim : conv_abreast(s) * room;
 }
