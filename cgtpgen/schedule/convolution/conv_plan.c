@@ -258,15 +258,17 @@ static void lay_out_shifted(struct arena *a, const struct plan *plan, const stru
 {
     enum { W = 1 << SLOT_W, X = 1 << SLOT_X, Y = 1 << SLOT_Y };
     static const unsigned some[] = {W | X | Y, W | Y, X | Y, Y};
-    const bool grouped = g->grouped, little = !g->b_outputs && !g->a_outputs && !g->w_outputs;
+    const bool grouped = g->grouped;
     const int blocks = g->blocks;
     int choices = sizeof some / sizeof *some;
+    g->shifted = some[0];
+    choices = conv_has_shifts(g) ? choices : 0;
     for (int i = 0; i < g->sets; i++)
         choices = g->set[i].like == i ? choices : 0;
     g->shifted = 0;
     lay_out_block(a, plan, k, g, c, shared);
     const int without = g->blocks;
-    for (int stages = little ? 3 : 2; stages >= 2; stages--)
+    for (int stages = conv_only_sums(g) ? 3 : 2; choices && stages >= 2; stages--)
         for (int i = 0; i < choices; i++) {
             g->blocks = blocks;
             g->grouped = grouped;
@@ -275,6 +277,8 @@ static void lay_out_shifted(struct arena *a, const struct plan *plan, const stru
             if (g->blocks >= without && g->stages >= stages && g->block->bytes <= shared)
                 return;
         }
+    if (!choices)
+        return;
     g->blocks = blocks;
     g->grouped = grouped;
     g->shifted = 0;

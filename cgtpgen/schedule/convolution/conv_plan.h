@@ -186,6 +186,12 @@ int conv_piece(const struct convolution *, const struct operand *);
 /* Terms of forms of y that the code of the first of some paths of a set makes, beyond the first of each. */
 int conv_forms(const struct convolution *, const struct path_set *, const int *path);
 
+/* Are sums of receivers all that it makes? */
+static inline bool conv_only_sums(const struct convolution *g)
+{
+    return !g->b_outputs && !g->a_outputs && !g->w_outputs;
+}
+
 /* Bytes of a warp's sums of a receiver, and do they fit in the place of its ring? */
 static inline int conv_partial_bytes(const struct convolution *g, const struct path_set *s)
 {
@@ -275,6 +281,7 @@ void conv_places(struct arena *, const struct convolution *, struct path_set *);
  * of a chunk; of a stage for an item's part of n of one that does; where in a chunk an element is of a row
  * that begins at one. */
 bool conv_shifts(const struct convolution *, const struct path_set *, const struct operand *);
+bool conv_has_shifts(const struct convolution *); /* one of them? */
 int conv_chunk(const struct operand *);
 int conv_shifted_room(const struct operand *, int n);
 int conv_in_chunk(const struct operand *, int64_t offset);

@@ -255,7 +255,7 @@ static double time_of(const struct convolution *g, int point)
 {
     const double slices = 1.15, one_ahead = 1.2;
     double instructions = 0, bytes = 0;
-    const bool only_sums = !g->b_outputs && !g->a_outputs && !g->w_outputs;
+    const bool only_sums = conv_only_sums(g);
     bool two_stages = false;
     int distinct = 0; /* sets whose loops are their own */
     for (int i = 0; i < g->sets; i++) {
@@ -416,7 +416,7 @@ static bool has_several_widths(const struct convolution *g)
  * take 0.96 to 0.99. */
 static double mixing_gain(const struct convolution *g)
 {
-    const bool sums = !g->b_outputs && !g->a_outputs && !g->w_outputs;
+    const bool sums = conv_only_sums(g);
     const bool single = kernel_size(g->demand->kernel) == 4 && !conv_has_shorts(g);
     return sums ? 0.99 : single && !g->g_outputs ? 0.96 : 0.9;
 }
