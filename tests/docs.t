@@ -251,6 +251,22 @@ def tools():
     ENVIRONMENT['PATH'] = f"{folder}:{ENVIRONMENT['PATH']}"
 
 
+def words_of(text):
+    return ' '.join(re.findall('[a-z0-9]+', re.sub(r'\]\([^)]*\)', ']', text.lower())))
+
+
+def shared_paragraphs():
+    """Paragraphs, items and rows of tables that stand on several pages, by their words: those of at least MUCH letters. And
+    sentences as long."""
+    found = {}
+    for path in PAGES:
+        text = re.sub(r'^```.*?^```', '', read(path), flags=re.M | re.S)
+        pieces = re.split(r'\n\s*\n|\n(?=[|] |- )', text)
+        for piece in pieces + [sentence for piece in pieces for sentence in re.split(r'(?<=[.:;])\s+', piece)]:
+            found.setdefault(words_of(piece), set()).add(path)
+    return {words: sorted(paths) for words, paths in found.items() if len(words) >= MUCH and len(paths) > 1}
+
+
 with tempfile.TemporaryDirectory() as ROOT:
     result, _ = install(ROOT)
     ok(result.returncode == 0, 'make install', result.stdout)
@@ -270,22 +286,6 @@ with tempfile.TemporaryDirectory() as ROOT:
     lengths = {path: read(path).count('\n') for path in PAGES if path not in LONG}
     equal({path: n for path, n in lengths.items() if n > 300}, {}, 'no page but those has more than 300 lines')
     equal(shared_paragraphs(), {}, 'no two pages have a paragraph, an item or a row of a table in common')
-
-
-def words_of(text):
-    return ' '.join(re.findall('[a-z0-9]+', re.sub(r'\]\([^)]*\)', ']', text.lower())))
-
-
-def shared_paragraphs():
-    """Paragraphs, items and rows of tables that stand on several pages, by their words: those of at least MUCH letters. And
-    sentences as long."""
-    found = {}
-    for path in PAGES:
-        text = re.sub(r'^```.*?^```', '', read(path), flags=re.M | re.S)
-        pieces = re.split(r'\n\s*\n|\n(?=[|] |- )', text)
-        for piece in pieces + [sentence for piece in pieces for sentence in re.split(r'(?<=[.:;])\s+', piece)]:
-            found.setdefault(words_of(piece), set()).add(path)
-    return {words: sorted(paths) for words, paths in found.items() if len(words) >= MUCH and len(paths) > 1}
 
 
 def check_walk():

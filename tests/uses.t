@@ -106,6 +106,7 @@ def committed(root):
     folder = f'{root}/committed there'
     os.mkdir(folder)
     page = {words.split('file=')[1]: text for words, text, _ in blocks(read('docs/vendoring.md')) if 'file=' in words}
+    page['.gitignore'] = '\n'.join(re.search(r'lines `(.*)` and `(.*)` of a\s`\.gitignore`', read('docs/vendoring.md')).groups()) + '\n'
     for name in 'layer.yaml', 'program.c', 'Makefile', '.gitignore':
         write(f'{folder}/{name}', page[name])
     command = ['cgtpgen', '--backend=c', VENDORED, '--prune', '-o', 'kernels', 'layer.yaml']
