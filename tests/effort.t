@@ -118,7 +118,7 @@ def test_many():
 
 def test_compilers():
     """What is predicted of compilers: rates by what is counted, and how far off these were of what was measured."""
-    for backend, source, right, worst in (('c', 'cgtpgen/emit/c.c', 19, 2.2), ('cuda', 'cgtpgen/emit/cuda.c', 19, 2.0)):
+    for backend, source, right, worst in (('c', 'cgtpgen/emit/c.c', 19, 2.2), ('cuda', 'cgtpgen/emit/cuda.c', 19, 1.6)):
         with open(source) as file:
             found = dict(re.findall(r'\.(\w+) = ([\d.]+)[,}]', re.search(r'\.rates =\s*{(.*)', file.read()).group(1)))
         rates = [float(found.get(word, 0)) for word in ('start', *compile.COUNTED)]
@@ -134,7 +134,7 @@ def test_compilers():
                 for kernel in told['kernels']:
                     with open(f"{folder}/{name}_{kernel['name']}.{'c' if backend == 'c' else 'cu'}") as file:
                         counts = compile.counts(file.read())
-                    wanted = rates[0] + sum(rate * number for rate, number in zip(rates[1:], counts))
+                    wanted = rates[0] + sum(rate * number for rate, number in zip(rates[1:], compile.counted(counts)))
                     products += counts[1]
                     if abs(kernel['compile_seconds'] / wanted - 1) > 0.006:  # three digits are printed
                         wrong.append((name, kernel['name'], kernel['compile_seconds'], wanted, counts))

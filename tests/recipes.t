@@ -19,9 +19,11 @@ from tap import done, equal, ok, skip  # noqa: E402
 BUILD = os.environ.get('BUILD', 'build')
 GENERATOR = os.path.abspath(os.environ.get('CGTPGEN', 'build/cgtpgen'))
 VERSION = re.search(r'"(.*)"', read('cgtpgen/util/version.h')).group(1)
-LINTERS = {  # few systems have them
+LINTERS = {  # few systems have them; of Spack's own style what its repository of packages asks of ruff
     'conda/meta.yaml': ['conda-smithy', 'recipe-lint', 'conda'],
-    'spack/package.py': ['flake8', '--max-line-length=99', '--extend-ignore=F403,F405', 'spack/package.py'],
+    'spack/package.py': ['ruff', 'check', '--isolated', '--no-fix', '--line-length=99', '--extend-select=E,I,W', '--ignore=F403,F405',
+                         '--config=lint.isort.sections={spack=["spack"]}', '--config=lint.isort.section-order=["future", '
+                         '"standard-library", "third-party", "spack", "first-party", "local-folder"]', 'spack/package.py'],
     'vcpkg/vcpkg.json': ['vcpkg', 'format-manifest', 'vcpkg/vcpkg.json'],
     'Containerfile': ['hadolint', '--ignore=DL3008', 'Containerfile'],
     'check.yml': ['actionlint', 'check.yml'],
@@ -91,14 +93,14 @@ def test_commands(root, texts):
 
 
 def test_read(folder, texts):
-    equal([type(node).__name__ for node in ast.parse(texts['spack/package.py']).body], ['ImportFrom', 'ClassDef'],
+    equal([type(node).__name__ for node in ast.parse(texts['spack/package.py']).body], ['ImportFrom', 'ImportFrom', 'ClassDef'],
           'spack/package.py: is a class')
     equal(json.loads(texts['vcpkg/vcpkg.json'])['version'], VERSION, 'vcpkg/vcpkg.json: is JSON')
     try:
         import yaml
     except ImportError:
         return skip('YAML', 'there is no yaml for python')
-    plain = re.sub(r'{{ compiler\(.*?\) }}', 'gcc', re.sub(r'{%.*%}\n', '', texts['conda/meta.yaml'])).replace('{{ version }}', VERSION)
+    plain = re.sub(r'{{ (?:compiler|stdlib)\(.*?\) }}', 'gcc', re.sub(r'{%.*%}\n', '', texts['conda/meta.yaml'])).replace('{{ version }}', VERSION)
     equal(yaml.safe_load(plain)['package'], {'name': 'cgtpgen', 'version': VERSION}, 'conda/meta.yaml: is YAML')
     steps = yaml.safe_load(texts['check.yml'])['jobs']['check']['steps']
     check = next(step['run'] for step in steps if 'cgtpgen --check' in step.get('run', ''))

@@ -12,6 +12,7 @@
 struct compile_rates {
     const char *compiler;
     double start, argument, product, loop, dense;
+    double long_code; /* of each product in each loop */
 };
 
 struct backend {

@@ -92,8 +92,9 @@ double compile_seconds(const struct backend *b, const char *text)
     const struct compile_rates *r = &b->rates;
     const struct counts c = count(text);
     const double times = c.templates > 0 ? c.instances / c.templates : 1;
-    return r->start + r->argument * c.argument + r->dense * c.dense +
-           times * (r->product * c.product + r->loop * c.loop);
+    const double product = times * c.product, loop = times * c.loop;
+    return r->start + r->argument * c.argument + r->dense * c.dense + r->product * product + r->loop * loop +
+           r->long_code * product * loop;
 }
 
 const struct backend *backend_of(const struct schedules *all)

@@ -296,7 +296,7 @@ int emit_files(struct arena *a, const struct emission *from, unsigned rows, stru
 
 void emit_lint(const struct schedules *all, const struct output_file *file, int files, struct diag *diag)
 {
-    enum { LONG = 45 }; /* seconds */
+    enum { LONG = 60 }; /* seconds */
     const struct backend *b = backend_of(all);
     for (int i = 0; i < files; i++) {
         const double seconds = file[i].kernel >= 0 ? compile_seconds(b, file[i].text) : 0;

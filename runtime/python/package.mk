@@ -82,8 +82,9 @@ rpm: sdist
 	    --define 'debug_package %{nil}' --define '__os_install_post %{nil}' $(BUILD)/rpm/cgtpgen.spec
 	@echo $(BUILD)/rpm/RPMS/*/*.rpm
 
-# Where a distributor has the archives.
+# Where a distributor has the archives; the account of who looks after the recipe for conda, whose linter asks for one.
 URL ?= file://$(abspath $(BUILD))
+CONDA_MAINTAINER ?= your-account
 .PHONY: recipes
 recipes: sdist dist
 	$(Q)rm -rf $(BUILD)/recipes
@@ -93,7 +94,7 @@ recipes: sdist dist
 	for file in $$(cd docs/packaging && find * -type f); do \
 	    mkdir -p $(BUILD)/recipes/$$(dirname $$file); \
 	    sed "s|@VERSION@|$(VERSION)|g; s|@URL@|$$url/$(SDIST).tar.gz|g; s|@SHA256@|$$s256|g; s|@SHA512@|$$s512|g; \
-	        s|@DIST_URL@|$$url/$(DIST).tar.gz|g; s|@DIST_SHA256@|$$d256|g" docs/packaging/$$file > $(BUILD)/recipes/$$file; \
+	        s|@CONDA_MAINTAINER@|$(CONDA_MAINTAINER)|; s|@DIST_URL@|$$url/$(DIST).tar.gz|g; s|@DIST_SHA256@|$$d256|g" docs/packaging/$$file > $(BUILD)/recipes/$$file; \
 	done
 	@echo $(BUILD)/recipes
 

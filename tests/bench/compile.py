@@ -17,7 +17,7 @@ import sys
 
 COMPILERS = {'c': ['gcc', '-O3'], 'cuda': [os.environ.get('NVCC', 'nvcc'), '-std=c++17', '-O3', '-arch=sm_90']}
 SMALL = 'generated/nequip_water_backward.c'
-COUNTED = ('argument', 'product', 'loop', 'dense')
+COUNTED = ('argument', 'product', 'loop', 'dense', 'long_code')
 
 
 def counts(text):
@@ -66,9 +66,14 @@ def table(backend):
     return [(row[0], row[1], float(row[2]), [float(number) for number in row[3:]]) for row in rows]
 
 
+def counted(numbers):
+    """What rates are of: what is counted, and products in each loop, of which code that is long takes more than its share."""
+    return [*numbers, numbers[1] * numbers[2]]
+
+
 def off(rates, rows):
     """How many times too long or too short the prediction is, of each row."""
-    predicted = [rates[0] + sum(rate * number for rate, number in zip(rates[1:], row[3])) for row in rows]
+    predicted = [rates[0] + sum(rate * number for rate, number in zip(rates[1:], counted(row[3]))) for row in rows]
     return [max(p / row[2], row[2] / p) for p, row in zip(predicted, rows)]
 
 
@@ -77,7 +82,7 @@ def fit(backend):
     rows = table(backend)
     used = [row for row in rows if row[1] == 'fit']
     seconds = numpy.array([row[2] for row in used])
-    counted = numpy.array([[1, *row[3]] for row in used])
+    counted = numpy.array([[1, *counted(row[3])] for row in used])
     draw = numpy.random.default_rng(1)
 
     def error(rates):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 # For Spack. make recipes fills in what stands between @.
+from spack_repo.builtin.build_systems.makefile import MakefilePackage
+
 from spack.package import *
 
 
