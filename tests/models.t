@@ -23,7 +23,7 @@ NEEDS = {'mace': 'mace.modules', 'nequip': 'nequip.model', 'sevennet': 'sevenn.m
          'any': 'e3nn.o3'}
 ASKED = bool(os.environ.get('TEST_MODELS'))  # then all of it; without, what takes least
 STEPS = ['--steps=1000'] if ASKED else ['--steps=40', '7net-0']
-CHECKS = [('any', 'interface'), ('mace', 'check', 'mace'), ('nequip', 'check', 'nequip'), ('sevennet', 'check', 'sevennet'),
+CHECKS = [('any', 'interface'), ('any', 'pairs'), ('mace', 'check', 'mace'), ('nequip', 'check', 'nequip'), ('sevennet', 'check', 'sevennet'),
           ('allegro', 'check', 'allegro'), ('mace', 'kinds'), ('mace', 'calculators'), ('nequip', 'commands', 'nequip'),
           ('mace', 'scripts', 'mace'), ('sevennet', 'scripts', 'sevennet'), ('sevennet', 'trained')]
 ON_A_GPU = {'check', 'trained'}

@@ -31,7 +31,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, f'{HERE}/../../runtime/python']
 import packages  # noqa: E402
 import torch  # noqa: E402
-from cgtpgen.models import accelerate  # noqa: E402
+from cgtpgen.models import accelerate, radial  # noqa: E402
 
 FOLDER = os.path.abspath(os.environ.get('MODELS', 'build/models/bench'))
 DEVICE = os.environ.get('DEVICE', 'cuda')
@@ -41,11 +41,12 @@ CASES = packages.CASES | {'sevennet': packages.Trained}
 if DEVICE == 'cpu':  # to try this program out
     SIZES = dict.fromkeys(SIZES, ((1, 1, 1), 8, 4.0))
 RUNS, SECONDS = 10, 1  # of a step, whichever comes first
+CHOSEN = os.environ.get('CONTENDERS', '.*')  # a pattern of those that are measured
 PATIENCE = float(os.environ.get('PATIENCE', 600))  # seconds that those that are ready wait for the others
 CUEQ_CACHE = 'CUEQUIVARIANCE_OPS_NVRTC_CACHE_DIR'  # of kernels that it compiles for minutes
 COLUMNS = ['model', 'contender', 'step', 'ms', 'kernels ms', 'GB', 'replayed ms', 'difference']
 OWN = {'cgtpgen': 'forward_convolution', 'cuEquivariance': 'segmented_polynomial|uniform_1d|fused_tensor_product',
-       'OpenEquivariance': r'forward\(.*ConvData'}
+       'OpenEquivariance': r'forward\(.*ConvData', 'FlashTP': 'fwd_sptp'}
 PACKAGES = {'cuEquivariance': 'cuequivariance_ops_torch', 'OpenEquivariance': 'openequivariance', 'FlashTP': 'flashTP_e3nn'}
 
 
@@ -65,6 +66,12 @@ def build(name):
 def generated(name, model, only=None):
     return accelerate(model.to(DEVICE), f'{FOLDER}/{name}_kernels', dtypes=['float32'],
                       devices=['cpu'] if DEVICE == 'cpu' else ['cuda'], only=only, quiet=True)
+
+
+def paired(name, model):
+    """With radial networks computed once for both edges of a pair, as on CPUs."""
+    radial.DEVICES.add(DEVICE)
+    return generated(name, model)
 
 
 def is_convolution(path):
@@ -102,6 +109,7 @@ CONTENDERS = {  # of each model the first is measured first, and so on: what mat
         'e3nn': lambda model: model,
         'OpenEquivariance': mace_oeq,
         'cgtpgen, convolutions alone': lambda model: generated('mace', model, is_convolution),
+        'cgtpgen, pairs': lambda model: paired('mace', model),
     },
     'nequip': {
         'cgtpgen': lambda model: generated('nequip', model),
@@ -285,7 +293,7 @@ def run(names, table):
     ranked = sorted((n, name, contender) for name in names for n, contender in enumerate(CONTENDERS[name]))
     absent = {peer for peer, package in PACKAGES.items() if importlib.util.find_spec(package) is None}
     print(*(f'# no {peer} here' for peer in sorted(absent)), sep='\n')
-    ranked = [found for found in ranked if found[2] not in absent]
+    ranked = [found for found in ranked if found[2] not in absent and re.fullmatch(CHOSEN, found[2])]
     left = [Contender(name, contender, n) for n, name, contender in ranked]
     rows, failures = [], 0
     while left:

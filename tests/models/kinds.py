@@ -12,10 +12,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, f'{HERE}/..', f'{HERE}/../../runtime/python']
 import packages  # noqa: E402
 import torch  # noqa: E402
-from cgtpgen.models import BuildError, accelerate, report  # noqa: E402
+from cgtpgen.models import BuildError, accelerate, radial, report  # noqa: E402
 from tap import done, ok  # noqa: E402
 
 FOLDER = sys.argv[1]
+radial.LEAST = 1  # small as the models are
 RESIDUAL, PLAIN = 'RealAgnosticResidualInteractionBlock', 'RealAgnosticInteractionBlock'
 NONLINEAR = 'RealAgnosticResidualNonLinearInteractionBlock'
 KINDS = {

@@ -18,13 +18,14 @@ import ase.optimize  # noqa: E402
 import ase.units  # noqa: E402
 import numpy  # noqa: E402
 import torch  # noqa: E402
-from cgtpgen.models import accelerate  # noqa: E402
+from cgtpgen.models import accelerate, radial  # noqa: E402
 from tap import done, ok  # noqa: E402
 
 DEVICE = 'cuda' if '--device=cuda' in sys.argv else 'cpu'
 STEPS = next((int(word[8:]) for word in sys.argv if word.startswith('--steps=')), 1000)
 FOLDER, *NAMED = [word for word in sys.argv[1:] if not word.startswith('--')]
 MODELS = {'7net-0': {}, '7net-l3i5': {}, '7net-mf-0': {'modal': 'PBE'}}
+radial.LEAST = 1  # small as the systems are
 EPSILON = {torch.float32: 2.0**-23, torch.float64: 2.0**-52}
 
 

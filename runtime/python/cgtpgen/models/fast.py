@@ -59,6 +59,7 @@ class Fast:
     have no annotations, which TorchScript would want to know."""
 
     flag = None  # an attribute that is set in the module that has this one
+    says = ""    # in the table, of what needs no kernels
 
     def attach(self, layers: list[Any]) -> None:
         raise NotImplementedError

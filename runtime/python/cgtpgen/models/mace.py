@@ -10,6 +10,7 @@ from torch import Tensor
 
 from .contraction import contraction_site
 from .fast import Fast, Left, Site, Sites, names_of, warn
+from .radial import pairs_for
 from .products import convolution_spec, is_by_species, is_eager, species_site, why_not
 
 BLOCK = "mace.modules.blocks.InteractionBlock"
@@ -48,16 +49,21 @@ class Model(Fast):
         nodes = data["positions"]  # stands for what has a row for each
         graph = convolutions[0].cgtp._graph(data["edge_index"], nodes, nodes, None, None)
         if graph.order is None:
-            return super().__call__(data, *arguments, **options)
+            return self.cgtp_paired(data, *arguments, **options)
         moved = {key: graph.sort(data[key]) for key in ("shifts", "unit_shifts")}
         moved["edge_index"] = torch.stack([graph.sender, graph.receiver]).to(data["edge_index"].dtype)
         for convolution in convolutions:
             convolution.__dict__["cgtp_graph"] = graph._replace(order=None)
         try:
-            return super().__call__({**data, **moved}, *arguments, **options)
+            return self.cgtp_paired({**data, **moved}, *arguments, **options)
         finally:
             for convolution in convolutions:
                 del convolution.__dict__["cgtp_graph"]
+
+    def cgtp_paired(self, data: Any, *arguments: Any, **options: Any) -> Any:
+        nets = [getattr(block, name, None) for block in self.interactions for name in ("conv_tp_weights", "density_fn")]
+        with pairs_for(nets, data["edge_index"], data["shifts"]):
+            return super().__call__(data, *arguments, **options)
 
     def cgtp_asked(self, arguments: Any, options: dict[str, Any]) -> set[str]:
         """The options that are on."""

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from .fast import Fast, Left, Site, Sites, names_of
 from .kernels import Kernels, Spec
+from .radial import Paired, once, pairs_for
 from .products import convolution_spec, is_by_species, species_of, species_spec, weights_by_species, why_not
 
 SCATTER = "nequip.nn._tp_scatter_base.TensorProductScatter"
@@ -43,18 +44,33 @@ class Scatter(Imported):
         return self.cgtp(x, edge_attr, edge_weight, (edge_src, edge_dst))
 
 
+class Mlp(Paired):
+    """NequIP's ScalarMLPFunction."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        if torch.jit.is_scripting():
+            return self.mlp(x)
+        else:
+            return once(self.mlp, x, self.__dict__.get("cgtp_pairs"))
+
+
 class Interaction(Fast):
-    """NequIP's InteractionBlock, which says to its self connection which species atoms are of."""
+    """NequIP's InteractionBlock, which says to its self connection which species atoms are of, and to its network which edges
+    are pairs."""
 
     def attach(self, layers: list[Any]) -> None:
         pass
 
     def forward(self, data: dict[str, Tensor]) -> dict[str, Tensor]:
-        self.sc.cgtp_types = (data["atom_types"],)
+        mine = isinstance(self.sc, SelfConnection)
+        if mine:
+            self.sc.cgtp_types = (data["atom_types"],)
         try:
-            return super().forward(data)
+            with pairs_for([self.edge_mlp], data["edge_index"], data.get("edge_vectors")):
+                return super().forward(data)
         finally:
-            self.sc.cgtp_types = None
+            if mine:
+                self.sc.cgtp_types = None
 
 
 class SelfConnection(Imported):
@@ -114,8 +130,8 @@ def sites(model: torch.nn.Module) -> Sites:
         names, inside = names_of(module), path + "." if path else ""
         if SCATTER in names:
             found |= scatter_sites(path, module, names)
-        elif BLOCK in names and module.sc is not None:
-            found |= connection_sites(path, inside, module, embed)
+        elif BLOCK in names:
+            found |= block_sites(path, inside, module, embed)
         elif CONTRACTER in names:
             found[path] = Site(path, module, Contracter, lambda dtype, tp=module: [contracter_spec(tp, dtype)],
                                what="contraction") if type(module).__qualname__ == "Contracter" else \
@@ -132,14 +148,18 @@ def scatter_sites(path: str, module: Any, names: set[str]) -> Sites:
             f"{path}.tp": None}
 
 
-def connection_sites(path: str, inside: str, block: Any, embed: list[Any]) -> Sites:
-    at = f"{inside}sc"
+def block_sites(path: str, inside: str, block: Any, embed: list[Any]) -> Sites:
+    return {path: Site(path, block, Interaction, lambda dtype: []),
+            f"{inside}edge_mlp": Site(f"{inside}edge_mlp", block.edge_mlp, Mlp, lambda dtype: []),
+            **(connection_sites(f"{inside}sc", block, embed) if block.sc is not None else {})}
+
+
+def connection_sites(at: str, block: Any, embed: list[Any]) -> Sites:
     if not is_by_species(block.sc):
         return {at: Left(at, block.sc, "y is not species alone")}
     if len(embed) != 1 or embed[0].embed_module.weight.shape[1] != block.sc.irreps_in2.dim:
         return {at: Left(at, block.sc, "node attributes are not of species alone")}
-    return {path: Site(path, block, Interaction, lambda dtype: []),
-            at: Site(at, block.sc, SelfConnection, lambda dtype: [species_spec(block.sc, dtype)],
+    return {at: Site(at, block.sc, SelfConnection, lambda dtype: [species_spec(block.sc, dtype)],
                      {"embed": (embed[0],)}, what="product by species")}
 
 

@@ -189,6 +189,8 @@ def species_site(path: str, product: Any) -> Site | Left | None:
 class Linear(Fast):
     """e3nn's Linear, with neighbouring segments of one irrep as one: a product of matrices for each irrep."""
 
+    says = "one product of matrices an irrep"
+
     def typed(self) -> Tensor:
         return self.output_mask
 

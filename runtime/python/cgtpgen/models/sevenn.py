@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from .fast import Fast, Left, Site, Sites, names_of
+from .radial import pairs_for
 from .products import convolution_spec, is_by_species, species_site, why_not
 
 CONVOLUTION = "sevenn.nn.convolution.IrrepsConvolution"
@@ -24,7 +25,13 @@ class Convolution(Fast):
         self.keep(layers[0].Convolution(sender_row=1))
 
     def forward(self, data: Dict[str, Tensor]) -> Dict[str, Tensor]:
-        weight = self.weight_nn(data[self.key_weight_input])
+        if torch.jit.is_scripting():
+            weight = self.weight_nn(data[self.key_weight_input])
+        else:
+            # a virial of each atom is that of edges to it
+            nets = [] if any(forces.use_atomic_virial for forces in self.cgtp_made.options["forces"]) else [self.weight_nn]
+            with pairs_for(nets, data[self.key_edge_idx], data.get("edge_vec")):
+                weight = self.weight_nn(data[self.key_weight_input])
         x = data[self.key_x]
         if self.is_parallel:
             x = torch.cat([x, data["x_ghost"]])
@@ -38,10 +45,11 @@ class Convolution(Fast):
 
 def sites(model: torch.nn.Module) -> Sites:
     found: Sites = {}
+    forces = tuple(module for module in model.modules() if hasattr(module, "use_atomic_virial"))
     for path, module in model.named_modules():
         names, inside = names_of(module), path + "." if path else ""
         if CONVOLUTION in names:
-            found |= convolution_sites(path, module)
+            found |= convolution_sites(path, module, forces)
         elif names & OTHERS:
             found[path] = Left(path, module, "another package computes it: build the model without enable_flash, enable_oeq")
         elif "sevenn.nn.self_connection.SelfConnectionIntro" in names and is_by_species(module.fc_tensor_product):
@@ -49,13 +57,14 @@ def sites(model: torch.nn.Module) -> Sites:
     return found
 
 
-def convolution_sites(path: str, block: Any) -> Sites:
+def convolution_sites(path: str, block: Any, forces: tuple[Any, ...]) -> Sites:
     if "e3nn.o3._tensor_product._tensor_product.TensorProduct" not in names_of(block.convolution):
         return {path: Left(path, block, "another package computes it: build the model without enable_cueq")}
     if why := why_not(block.convolution):
         return {path: Left(path, block, why)}
     inside = f"{path}.convolution"  # which the block calls no more
-    return {path: Site(path, block, Convolution, lambda dtype: [convolution_spec(block.convolution, dtype)], what="convolution"),
+    return {path: Site(path, block, Convolution, lambda dtype: [convolution_spec(block.convolution, dtype)],
+                       {"forces": forces}, what="convolution"),
             inside: None}
 
 

@@ -18,8 +18,8 @@ class Table:
 
     def replaced(self, path: str, module: Any) -> None:
         names = [name for of in module.cgtp_made.products.values() for name in of]
-        if names or type(module).cgtp_bases[1].__name__ == "Linear":
-            self.rows.append((path, type(module).__name__, " ".join(names) or "one product of matrices an irrep"))
+        if names or module.says:
+            self.rows.append((path, type(module).__name__, " ".join(names) or module.says))
 
     def left(self, path: str, module: Any, why: str) -> None:
         self.rows.append((path, type(module).__name__, f"left: {why}"))

@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 import torch
 
-from . import mace, nequip, products, sevenn
+from . import mace, nequip, products, radial, sevenn
 from .fast import Left, Site, Sites, is_fast, names_of, replace, undo
 from .kernels import BuildError, Kernels, where
 from .table import Table, difference, timed
@@ -125,6 +125,8 @@ def sites(model: torch.nn.Module) -> Sites:
             found[path] = products.product_site(path, module)
         elif products.LINEAR in names:
             found[path] = products.linear_site(path, module)
+        elif radial.FULLY_CONNECTED in names:
+            found[path] = radial.net_site(path, module)
     return {path: site for path, site in found.items() if site is not None and not is_fast(site.module)}
 
 
