@@ -31,7 +31,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, f'{HERE}/../../runtime/python']
 import packages  # noqa: E402
 import torch  # noqa: E402
-from cgtpgen.models import accelerate, radial  # noqa: E402
+from cgtpgen.models import accelerate  # noqa: E402
 
 FOLDER = os.path.abspath(os.environ.get('MODELS', 'build/models/bench'))
 DEVICE = os.environ.get('DEVICE', 'cuda')
@@ -66,12 +66,6 @@ def build(name):
 def generated(name, model, only=None):
     return accelerate(model.to(DEVICE), f'{FOLDER}/{name}_kernels', dtypes=['float32'],
                       devices=['cpu'] if DEVICE == 'cpu' else ['cuda'], only=only, quiet=True)
-
-
-def paired(name, model):
-    """With radial networks computed once for both edges of a pair, as on CPUs."""
-    radial.DEVICES.add(DEVICE)
-    return generated(name, model)
 
 
 def is_convolution(path):
@@ -109,7 +103,6 @@ CONTENDERS = {  # of each model the first is measured first, and so on: what mat
         'e3nn': lambda model: model,
         'OpenEquivariance': mace_oeq,
         'cgtpgen, convolutions alone': lambda model: generated('mace', model, is_convolution),
-        'cgtpgen, pairs': lambda model: paired('mace', model),
     },
     'nequip': {
         'cgtpgen': lambda model: generated('nequip', model),
