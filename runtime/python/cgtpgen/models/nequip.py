@@ -62,11 +62,14 @@ class Interaction(Fast):
         pass
 
     def forward(self, data: dict[str, Tensor]) -> dict[str, Tensor]:
+        vectors = data.get("edge_vectors")
+        if vectors is not None and vectors.is_leaf and vectors.requires_grad:
+            vectors = None  # forces are asked for by edge: each has its own
         mine = isinstance(self.sc, SelfConnection)
         if mine:
             self.sc.cgtp_types = (data["atom_types"],)
         try:
-            with pairs_for([self.edge_mlp], data["edge_index"], data.get("edge_vectors")):
+            with pairs_for([self.edge_mlp], data["edge_index"], vectors):
                 return super().forward(data)
         finally:
             if mine:
