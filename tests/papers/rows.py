@@ -1,0 +1,173 @@
+"""What the papers measured, as layers: tables of rows, and for each row who is to be timed.
+
+A row is a layer (the text of a spec), where it is computed (a graph of tests/gpu/graphs, or so many items), the kernels that are
+timed, and contenders. Contenders whose names begin with cgtpgen are the same layer with keys of VARIANTS set.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(1, f"{ROOT}/tests/gpu")
+cwd = os.getcwd()
+os.chdir(ROOT)  # sources.py finds what it imports from there
+from sources import read, with_channels, with_keys  # noqa: E402
+os.chdir(cwd)
+
+NODES = {"carbon": 1000, "dhfr": 1800, "covid": 23000, "table5": 512}
+THREE = ("forward", "backward", "double_backward")
+SECOND_ORDER = 20000  # rows of a batch for kernels of the second order, as in OpenEquivariance's benchmark
+CONVOLUTION = "{x: sender, y: item, w: item, z: receiver}"
+# What is set of a spec: a product of its own. Knobs are those of docs/spec.md, switched off one by one from FlashTP's ablation.
+VARIANTS = {
+    "cgtpgen": {},
+    "cgtpgen atomic": {"reduction": "atomic"},
+    "cgtpgen, a path at a time": {"reduction": "atomic", "tune": "{sm_90: {paths: 1, share: 1, together: 1}}"},
+    "cgtpgen, paths by tables": {"reduction": "atomic", "tune": "{sm_90: {table: 2}}"},
+    "cgtpgen, unfused": {"index": "{}"},  # gather, a batch, a sum over edges: each by itself
+}
+ABLATION = tuple(VARIANTS)[1:]
+CONVOLUTIONS = ("cgtpgen", "cgtpgen atomic", "OpenEquivariance", "OpenEquivariance deterministic", "cuEquivariance",
+                "cuEquivariance, scatter", "e3nn", "e3nn compiled")
+FLASHTP = ("cgtpgen atomic", "FlashTP", "OpenEquivariance", "cuEquivariance", "e3nn")
+SEVEN = ("mace_large", "mace_medium", "oeq_nequip_lips", "oeq_nequip_revmd17_aspirin", "oeq_nequip_revmd17_toluene",
+         "oeq_nequip_revmd17_benzene", "oeq_nequip_water")
+
+
+@dataclass
+class Row:
+    table: str
+    name: str        # of the layer
+    text: str        # its spec
+    place: str       # a graph, or "" where there is none
+    items: int       # of a batch
+    kernels: tuple   # that are timed
+    contenders: tuple
+    known: dict = field(default_factory=dict)  # product()
+
+    @property
+    def label(self):
+        return f"{self.table}/{self.name}"
+
+    def spec(self, contender):
+        """Of a contender that is cgtpgen: name and text."""
+        name = re.sub(r"\W+", "_", f"{self.name} {contender}{'' if self.place else ' batch'}")
+        keys = dict(VARIANTS[contender])
+        if self.place and not self.text_has_index():
+            keys.setdefault("index", CONVOLUTION)
+        if not self.place:
+            keys["index"] = "{}"
+        return name, with_keys(self.text, {**keys, "name": name, "kernels": f"[{', '.join(THREE)}]"})
+
+    def text_has_index(self):
+        return re.search(r"^index:", self.text, re.M) is not None
+
+    def product(self):
+        """The layer as the generator expands it: irreps, paths, elements of rows, flops."""
+        if not self.known:
+            generator = os.environ.get("CGTPGEN", f"{ROOT}/build/cgtpgen")
+            said = subprocess.run([generator, "--print=json", "-Wno-all", "-"], input=self.spec(self.contenders[0])[1], text=True,
+                                  stdout=subprocess.PIPE, check=True)
+            self.known.update(json.loads(said.stdout))
+        return self.known
+
+
+def channelwise(name, x, y, z):
+    return (f"cgtp: 1\nname: {name}\nirreps:\n  x: {x}\n  y: {y}\n  z: {z}\ninstructions: channelwise\n"
+            f"index: {CONVOLUTION}\nprecision: float32\n")
+
+
+def spec(name):
+    return with_keys(re.sub(r"^tune:.*\n", "", read(f"{ROOT}/specs/{name}.yaml"), flags=re.M), {"precision": "float32"})
+
+
+def roofline():
+    """OpenEquivariance, its roofline."""
+    for n in range(1, 9):
+        yield Row("roofline", f"roofline_{n}", spec(f"roofline_{n}"), "", 200000, THREE[:2],
+                  ("cgtpgen", "OpenEquivariance", "cuEquivariance"))
+
+
+def batch():
+    """OpenEquivariance, without a graph."""
+    for name in SEVEN:
+        yield Row("batch", name, spec(name), "", 50000, THREE,
+                  ("cgtpgen", "OpenEquivariance", "cuEquivariance", "e3nn", "e3nn compiled"))
+
+
+def convolution():
+    """OpenEquivariance, fused, on carbon."""
+    for name in SEVEN:
+        some = CONVOLUTIONS if name in ("mace_large", "oeq_nequip_lips") else \
+            tuple(c for c in CONVOLUTIONS if c not in ("cgtpgen", "OpenEquivariance deterministic"))
+        yield Row("convolution", name, spec(name), "carbon", 0, THREE, some)
+
+
+def table5():
+    """FlashTP's table 5, and its scaling in channels."""
+    for l in (1, 2, 3):
+        for channels in (32, 64, 128):
+            name = f"flashtp_table5_lmax{l}"
+            yield Row("table5", f"{name}_c{channels}", with_channels(spec(name), f"={channels}"), "table5", 0, THREE, FLASHTP)
+
+
+def high():
+    """Its highest degrees, which compile for minutes."""
+    for l in (4, 5):
+        yield Row("high", f"flashtp_table5_lmax{l}_c32", spec(f"flashtp_table5_lmax{l}"), "table5", 0, THREE, FLASHTP)
+
+
+def sevennet():
+    """Layers of SevenNet; 2 to 4 are alike."""
+    for l in (3, 4):
+        x, y = "128x0e + 64x1e + 32x2e" + "".join(f" + 32x{i}e" for i in range(3, l + 1)), " + ".join(f"{i}e" for i in range(l + 1))
+        for number, (of, to) in {1: ("128x0e", y), 2: (x, y), 5: (x, "0e")}.items():
+            name = f"sevennet_l{l}i5_layer{number}"
+            yield Row("sevennet", name, channelwise(name, of, y, to), "table5", 0, THREE, FLASHTP)
+
+
+def nequip():
+    """NequIP with natural parity, 64 channels, on diamond."""
+    for l in (1, 2, 3):
+        irreps = [f"{i}{'eo'[i % 2]}" for i in range(l + 1)]
+        name = f"nequip_natural_lmax{l}"
+        yield Row("nequip", name, channelwise(name, " + ".join(f"64x{i}" for i in irreps), " + ".join(irreps), " + ".join(irreps)),
+                  "carbon", 0, THREE, ("cgtpgen atomic", "OpenEquivariance", "cuEquivariance", "e3nn"))
+
+
+def allegro():
+    """Allegro's layers."""
+    for l in (1, 2, 3):
+        name = f"allegro_lmax{l}"
+        yield Row("allegro", name, spec(name), "dhfr", 0, THREE, ("cgtpgen", "cuEquivariance", "e3nn", "e3nn compiled"))
+
+
+def ablation():
+    """FlashTP's ablation, by knobs."""
+    for name in ("flashtp_table5_lmax2", "flashtp_table5_lmax3"):
+        yield Row("ablation", f"{name}_c32", spec(name), "table5", 0, THREE, ABLATION)
+
+
+def stability():
+    """FlashTP's protocol: inputs uniform in (0, 1), float32 against e3nn in float64."""
+    for l in range(1, 6):
+        yield Row("stability", f"flashtp_table5_lmax{l}_c32", spec(f"flashtp_table5_lmax{l}"), "random", 0, THREE[:2],
+                  ("cgtpgen atomic", "FlashTP", "OpenEquivariance", "e3nn", "e3nn float64"))
+
+
+TABLES = {made.__name__: made for made in (roofline, table5, ablation, sevennet, nequip, allegro, convolution, batch, stability, high)}
+
+
+def rows(words=()):
+    """Of words TABLE, or TABLE/LAYER with the beginning of a layer's name."""
+    found = []
+    for word in words or TABLES:
+        table, _, layer = word.partition("/")
+        if table not in TABLES:
+            sys.exit(f"there is no table {table}: {', '.join(TABLES)}")
+        found += [row for row in TABLES[table]() if row.name.startswith(layer)]
+    return found
