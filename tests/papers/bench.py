@@ -11,7 +11,7 @@ each row by itself. A row that fails is in the table, with the reason. Columns:
     wall ms      of a call that is waited for, by the host's clock, L2 as it is: overheads of all frameworks included
     GB           the peak of PyTorch's allocator in the call, with its arguments and what autograd keeps for it
     own          share of the device's time in kernels of the contender's own, by PyTorch's profiler, forward and backward together
-    difference   the largest of z, gx, gy from e3nn's, of the largest element, on 64 rows of each; where there is no e3nn, from the first
+    difference   the largest of z, gx, gy from e3nn's, of the largest element, on 64 rows of each; without e3nn, from the first
 
 A kernel is what autograd calls: forward without gradients; backward, gradients of x, y and w; double_backward, of those the gradients
 of x, y, w and gz. `bytes` are the arguments' of a kernel, each once, `flops` those of the generator's plan of the first contender.
