@@ -23,7 +23,7 @@ fetch() {
     version=(--no-deps --only-binary=:all: --python-version 3.12 --implementation cp)
     for libc in 2_17 2_24 2_27 2_28 2_34; do version+=(--platform "manylinux_${libc}_x86_64"); done
     $PYTHON -m pip download -q "${version[@]}" --platform manylinux2014_x86_64 -d "$work/wheels" cuequivariance==0.13.0 \
-        cuequivariance-torch==0.13.0 cuequivariance-ops-torch-cu13==0.13.0 cuequivariance-ops-cu13==0.13.0 platformdirs
+        cuequivariance-torch==0.13.0 cuequivariance-ops-torch-cu13==0.13.0 cuequivariance-ops-cu13==0.13.0 platformdirs e3nn==0.6.0
     for wheel in "$work"/wheels/*.whl; do $PYTHON -m zipfile -e "$wheel" "$work/site"; done
     # OpenEquivariance's own build wants a libtorch; its sources compile what they need when they are imported.
     $PYTHON -m pip download -q --no-deps --no-binary=:all: -d "$work" openequivariance==0.7.0
