@@ -9,6 +9,7 @@
 # make test-jax         --emit=jax, with JAX, likewise: JAX_PYTHON, make jax-venv; make gpu-jax on a GPU
 # make bindings         both: all tests that need PyTorch and JAX alone
 # make models           models of MACE, NequIP, SevenNet and Allegro with generated modules (tests/models/models.mk)
+# make papers           tables of docs/papers.md, beside the libraries they are from (tests/papers/papers.mk)
 # make fuzz             changed specs through the generator, guided by coverage (tests/fuzz/fuzz.mk; RUNS=100000)
 # make coverage         lines and branches of the generator that tests run; fails where these are too few
 # make demo             MACE's convolution on a diamond lattice: generated, built, run, verified (EDGES=20000);
@@ -106,6 +107,7 @@ help:
 -include tests/fuzz/fuzz.mk
 -include tests/gpu/gpu.mk
 -include tests/models/models.mk
+-include tests/papers/papers.mk
 $(call PLAIN,$(foreach v,COVERAGE FUZZ_DIR GPU_DIR MODELS,$(if $($(v)),$(v))))
 
 # Rewritten only when the compiler or its flags change, so that what depends on it is built again then.
