@@ -15,37 +15,43 @@ each row by itself. A row that fails is in the table, with the reason. Columns:
 
 A kernel is what autograd calls: forward without gradients; backward, gradients of x, y and w; double_backward, of those the gradients
 of x, y, w and gz. `bytes` are the arguments' of a kernel, each once, `flops` those of the generator's plan of the first contender.
-DEVICE=cpu tries this program out. PATIENCE: seconds in which contenders make their rows ready, those that are first in rows.py
-first; BUDGET: seconds in which all is measured. What comes later is left out, and said so. WITHOUT: contenders, with commas.
+DEVICE=cpu tries this program out. BUILD: seconds in which ours are built; PATIENCE: seconds in which contenders make their rows ready, those that are first in rows.py
+first; BUDGET: seconds after these in which all is measured, none more than twice its share of them; OVERLAP=1: what is ready is
+measured while others make ready, in less time, and with more noise. What comes later is left out, and said so. WITHOUT: contenders, or contender:kernel, with commas.
 """
 import functools
 import glob
+import hashlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
 import time
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path[:0] = [HERE, f"{ROOT}/runtime", f"{ROOT}/runtime/python"]
+sys.path.insert(0, HERE)
 import rows as layers  # noqa: E402
 
 DEVICE = os.environ.get("DEVICE", "cuda")
 PAPERS = os.path.abspath(os.environ.get("PAPERS", "build/papers"))
 PATIENCE, GRACE, BUDGET = float(os.environ.get("PATIENCE", 240)), 30, float(os.environ.get("BUDGET", 300))
-RUNS, SECONDS = 15, 0.15       # of a kernel, whichever comes first, but three
+WITHOUT = set(os.environ.get("WITHOUT", "").split(","))
+BUILD = float(os.environ.get("BUILD", PATIENCE))
+RUNS, SECONDS = int(os.environ.get("RUNS", 15)), float(os.environ.get("SECONDS", 0.15))  # of a kernel, whichever comes first, but three
 FLUSH = 1 << 28                # bytes
 EDGES = {"cuda": (64, 64), "cpu": (16, 64)}[DEVICE]  # of the random graph: nodes, and neighbours of each
 SHOWN = 64                     # rows of an output that are compared
 COLUMNS = ["table", "layer", "place", "items", "contender", "kernel", "ms", "least", "wall ms", "GB", "own", "difference", "bytes",
            "flops", "why"]
 # Processes: what each measures, in the order of measuring. Those that compile long are several.
-WORKERS = [("cgtpgen", 1), ("OpenEquivariance", 2), ("FlashTP", 1), ("e3nn", 1), ("cuEquivariance", 3), ("e3nn compiled", 5)]
+WORKERS = [("cgtpgen", 1), ("e3nn", 2), ("FlashTP", 1), ("OpenEquivariance", 4), ("cuEquivariance", 5), ("e3nn compiled", 5)]
 
 
 def worker_of(contender):
@@ -57,23 +63,39 @@ def worker_of(contender):
 # ---- what is built ----
 
 def build(tables):
-    """All products of ours, as one package."""
-    import shutil
-
-    import cgtp_build
-    folder = f"{PAPERS}/sources"
-    shutil.rmtree(folder, ignore_errors=True)
-    made = {}
+    """All products of ours, in the order of rows; those that are built from the same sources stand. May be done on another machine
+    than the run, for its architecture and this PyTorch or an earlier one."""
+    folder, made = f"{PAPERS}/sources", {}
     for row in layers.rows(tables):
         made.update(row.spec(contender) for contender in row.contenders if contender in layers.VARIANTS)
-    os.makedirs(f"{folder}/specs")
     for name, text in made.items():
-        with open(f"{folder}/specs/{name}.yaml", "w") as file:
+        os.makedirs(f"{folder}/{name}", exist_ok=True)
+        with open(f"{folder}/{name}/{name}.yaml", "w") as file:
             file.write(text)
-    generator = os.environ.get("CGTPGEN", f"{ROOT}/build/cgtpgen")
-    subprocess.run([generator, f"--backend={'cuda' if DEVICE == 'cuda' else 'c'}", "-Wno-all", "--emit=header,source,torch", "-o", folder,
-                    *sorted(glob.glob(f"{folder}/specs/*.yaml"))], check=True)
-    cgtp_build.build(folder, f"{PAPERS}/ours", f"{PAPERS}/objects")
+    first, *others = [f"{folder}/{name}" for name in made]  # what all have in common is built with the first
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        failed = [name for name, status in zip(made, [build_one(first), *pool.map(build_one, others)]) if status]
+    print(f"{len(made) - len(failed)} products built" + "".join(f"; {name} is not" for name in failed))
+    return len(failed)
+
+
+def build_one(folder):
+    """The status of what failed."""
+    name, generator = os.path.basename(folder), os.environ.get("CGTPGEN", f"{ROOT}/build/cgtpgen")
+    backend = "cuda" if DEVICE == "cuda" else "c"
+    made = subprocess.run([generator, f"--backend={backend}", "-Wno-all", "--emit=header,source,torch", "-o", folder, f"{folder}/{name}.yaml"])
+    state = hashlib.sha256()
+    for path in sorted(glob.glob(f"{folder}/{name}*")):
+        with open(path, "rb") as file:
+            state.update(file.read())
+    stamp = f"{PAPERS}/ours/{name}.{state.hexdigest()[:16]}"
+    if made.returncode or os.path.exists(stamp):
+        return made.returncode
+    status = subprocess.run([sys.executable, f"{ROOT}/runtime/cgtp_build.py", folder, f"{PAPERS}/ours", f"{PAPERS}/objects"],
+                            env={"MAX_JOBS": "3", **os.environ}).returncode
+    if not status:
+        open(stamp, "w").close()
+    return status
 
 
 # ---- a process of contenders ----
@@ -247,7 +269,8 @@ def dtype_of(contender):
 
 def kernels_of(row, contender):
     """What is compiled has no derivative of the second order."""
-    return [kernel for kernel in row.kernels if kernel != "double_backward" or contender != "e3nn compiled"]
+    return [kernel for kernel in row.kernels if f"{contender}:{kernel}" not in WITHOUT and
+            (kernel != "double_backward" or contender != "e3nn compiled")]
 
 
 def measure(row, contender, flush):
@@ -291,8 +314,7 @@ def work(name, part, parts, tables):
     """A process: prepares its rows, says so, and measures them when it is told to and until when."""
     import torch
     mine = [(row, c) for row in layers.rows(tables) for c in row.contenders if worker_of(c) == name][part::parts]
-    if name == "e3nn":  # what is compared with is there first
-        mine.sort(key=lambda one: one[1] != "e3nn")
+    mine.sort(key=lambda one: "," in one[1] or "deterministic" in one[1] or "float64" in one[1])  # what matters less comes last
     ready, known, ready_by = [], set(), float(os.environ.get("READY_BY", "inf"))
     for row, contender in mine:
         if time.time() > ready_by:
@@ -332,6 +354,8 @@ class Worker(threading.Thread):
         super().__init__(daemon=True)
         self.name, self.part, self.parts, self.tables, self.log = name, part, parts, tables, log
         self.ready, self.lines, self.process, self.begin = None, [], None, time.monotonic()
+        mine = [(row, c) for row in layers.rows(tables) for c in row.contenders if worker_of(c) == name]
+        self.rows = len(mine[part::parts])
         self.start()
 
     def run(self):
@@ -378,11 +402,27 @@ def conditions():
 
 def start_build(tables):
     def of():
-        status = subprocess.run([sys.executable, __file__, "build", *tables], stdout=log, stderr=log).returncode
+        made = subprocess.Popen([sys.executable, __file__, "build", *tables], stdout=log, stderr=log, start_new_session=True)
+        try:
+            status = made.wait(BUILD)
+        except subprocess.TimeoutExpired:  # what is built is measured
+            os.killpg(made.pid, signal.SIGKILL)
+            status = "out of time"
         print(f"# {time.strftime('%X')} ours built, status {status}", flush=True)
         open(f"{PAPERS}/ours.built", "w").close()
     log = open(f"{PAPERS}/build.log", "w")
     threading.Thread(target=of, daemon=True).start()
+
+
+def next_ready(workers, ready_by):
+    """Who is measured: all are waited for, then the first; with OVERLAP the first that is ready while others make ready."""
+    while True:
+        waiting = [worker for worker in workers if worker.ready is None and worker.is_alive()]
+        if not waiting or time.time() > ready_by + GRACE:
+            return workers[0]
+        if os.environ.get("OVERLAP") and len(waiting) < len(workers):
+            return next(worker for worker in workers if worker not in waiting)
+        time.sleep(0.2)
 
 
 def run(results, tables):
@@ -397,19 +437,20 @@ def run(results, tables):
     wanted = {worker_of(c) for row in all_rows for c in row.contenders}
     if DEVICE == "cpu":
         wanted &= {"cgtpgen", "e3nn", "e3nn compiled"}
-    wanted -= set(filter(None, os.environ.get("WITHOUT", "").split(",")))
+    wanted -= WITHOUT
     workers = [Worker(name, part, parts, tables, log) for name, parts in WORKERS if name in wanted for part in range(parts)]
-    while time.time() < ready_by + GRACE and any(worker.ready is None and worker.is_alive() for worker in workers):
-        time.sleep(0.5)
-    head, until = conditions(), time.time() + BUDGET
+    head, until, left = conditions(), ready_by + BUDGET, list(workers)
     print(head, flush=True)
-    for worker in workers:
+    while left:
+        worker = next_ready(left, ready_by)
+        left.remove(worker)
         if worker.ready is None:
             print(f"# {worker.name} {worker.part} is not ready after {PATIENCE + GRACE:.0f} s: left out", flush=True)
             if worker.process:
                 worker.process.kill()
         else:
-            worker.go(until)
+            share = worker.rows / max(1, sum(other.rows for other in [worker, *left]))
+            worker.go(min(until, time.time() + 2 * share * (until - time.time())))
             worker.join()
             print(f"# {time.strftime('%X')} {worker.name} {worker.part}: measured, status {worker.process.wait()}", flush=True)
         lines += worker.lines
@@ -495,7 +536,7 @@ def deviations(results, head, rows):
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["build"]:
-        build(sys.argv[2:])
+        sys.exit(build(sys.argv[2:]))
     elif sys.argv[1:2] == ["work"]:
         work(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:])
     elif sys.argv[1:2] == ["run"] and len(sys.argv) > 2:
