@@ -455,6 +455,7 @@ def run(results, tables):
             print(f"# {time.strftime('%X')} {worker.name} {worker.part}: measured, status {worker.process.wait()}", flush=True)
         lines += worker.lines
         write(results, head, all_rows, lines)
+    deviations(results, head, [row for row in all_rows if row.table == "stability"])
     return summary(lines)
 
 
@@ -479,7 +480,6 @@ def write(results, head, all_rows, lines):
             print(head, "\t".join(COLUMNS), sep="\n", file=file)
             for line in timed_lines:
                 print("\t".join(str(line.get(column, "-")) for column in COLUMNS), file=file)
-    deviations(results, head, [row for row in all_rows if row.table == "stability"])
 
 
 def costs(row, line):
