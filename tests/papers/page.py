@@ -3,20 +3,24 @@
 
     tests/papers/page.py [tables] FILE.tsv..        Markdown
     tests/papers/page.py update PAGE.md FILE.tsv..  the same into a page, where it has <!-- the table's name -->
+    tests/papers/page.py kernels FILE.tsv.. > SVG   of kernels alone: how many times as long libraries take
     tests/papers/page.py roofline FILE.tsv > SVG    the roof of a machine, and what reaches it
 
-The files are those of one machine each. Of each layer the first contender's milliseconds stand as forward, backward, double
+The files are of one machine each; those with `kernels` in their names are of kernels alone. Of each layer the first contender's milliseconds stand as forward, backward, double
 backward, and of every other one how many times as long it takes; `-` was not measured, `memory` did not fit. A cell is bold where it
 is under LEVEL: behind, or level.
 """
 import csv
 import html
 import math
+import os
 import re
 import sys
 
 KERNELS = ("forward", "backward", "double_backward")
-LEVEL = 1.05
+LEVEL, NEAR = 1.05, 1.2
+OPERATIONS = {"batch": "rows", "conv": "convolutions"}
+PEERS = ("oeq", "oeq_det", "oeq_atomic", "flashtp", "cueq", "e3nn", "e3nn_compiled")
 FMA = 63.7e12  # flops a second, measured on an H200 and an H100 (tests/gpu/bench.c)
 ORDER = ("FlashTP", "OpenEquivariance", "OpenEquivariance deterministic", "cuEquivariance", "cuEquivariance, scatter", "e3nn",
          "e3nn compiled")
@@ -49,6 +53,14 @@ class Table:
     def number(self, column, *key):
         line = self.by.get(key)
         return float(line[column]) if line and line["ms"] != "-" else None
+
+    def compared(self):
+        """(theirs over ours, layer, kernel, who, ours ms)."""
+        for name, layer, contender, kernel in self.by:
+            value = None if contender.startswith("cgtpgen") else ratio(self, "ms", name, layer, contender, kernel)
+            if value is not None:
+                mine = self.number("ms", name, layer, ours_of(self, name, layer), kernel)
+                yield value, f"{name}/{layer}", kernel, contender, mine
 
     def why(self, *key):
         line = self.by.get(key) or self.by.get((*key[:3], "all"))
@@ -106,15 +118,76 @@ def memory(table, name, layer, ours):
 
 
 def behind(tables):
-    """What is not faster than every other."""
-    yield "| GPU | layer | kernel | who | theirs / ours | ms |"
+    """Whose time is under NEAR times cgtpgen's, the nearest first. tables: what has `compared`."""
+    yield "| GPU | layer | kernel | who | theirs / ours | ours, ms |"
     yield "|---|---|---|---|---:|---:|"
-    for table in tables:
-        for (name, layer, contender, kernel) in table.by:
-            value = None if contender.startswith("cgtpgen") else ratio(table, "ms", name, layer, contender, kernel)
-            if value is not None and value < LEVEL:
-                mine = table.number("ms", name, layer, ours_of(table, name, layer), kernel)
-                yield f"| {table.gpu} | {name}/{layer} | {kernel.replace('_', ' ')} | {contender} | {value:.2f} | {mine:.4f} |"
+    near = [(value, table.gpu, *more) for table in tables for value, *more in table.compared() if value < NEAR]
+    for value, gpu, layer, kernel, contender, ms in sorted(near):
+        yield f"| {gpu} | {layer} | {kernel.replace('_', ' ')} | {contender} | {value:.2f} | {ms:.4f} |"
+
+
+class Kernels:
+    """Kernels by the benchmark in C, and libraries in Python: {(operation, layer): {who: {kernel: ms}}}."""
+
+    def __init__(self, gpu, ours):
+        self.gpu, self.ours, self.of, self.memory = gpu, ours, {}, {}
+
+    def add(self, key, who, kernel, ms):
+        self.of.setdefault(key, {}).setdefault(who, {})[kernel] = float(ms)
+
+    def compared(self):
+        """(theirs over ours, layer, kernel, who, ours ms)."""
+        for (operation, layer), by in self.of.items():
+            for who, times in by.items():
+                for kernel, ms in times.items() if who not in self.ours else ():
+                    mine = self.mine(by, who)[kernel]
+                    yield ms / mine, f"{layer}, {operation}", kernel, who, mine
+
+    def mine(self, by, who):
+        """What is deterministic is compared with what is, the rest with our fastest."""
+        return by[self.ours[-1] if who.endswith("det") and self.ours[-1] in by else next(o for o in self.ours if o in by)]
+
+    def table(self, operation):
+        keys = [key for key in self.of if key[0] == operation]
+        others = list(dict.fromkeys(who for key in keys for who in self.of[key] if who not in self.ours))
+        yield f"| {self.gpu} | ms | " + " | ".join(others) + (" | MB |" if self.memory else " |")
+        yield "|---|---|" + "---|" * (len(others) + bool(self.memory))
+        for key in keys:
+            by = self.of[key]
+            kernels = [k for k in KERNELS if k in self.mine(by, "")]
+            cells = [", ".join(f"{self.mine(by, '')[k]:.3f}" for k in kernels)]
+            cells += [", ".join(cell(by[who][k] / self.mine(by, who)[k] if k in by[who] else None) for k in kernels) if who in by else "-"
+                      for who in others]
+            yield f"| {key[1]} | " + " | ".join(cells + ([self.memory.get(key, "-")] if self.memory else [])) + " |"
+
+
+def read_kernels(path):
+    """A file of gpu-bench's rows, with the libraries' of tests/gpu; or one in which both stand."""
+    with open(path, newline="") as file:
+        head = file.readline()
+        lines = list(csv.DictReader(file, delimiter="\t"))
+    gpu = re.search(r"NVIDIA (\w+)", head).group(1)
+    if "who" in lines[0]:
+        found = Kernels(gpu, ["cgtpgen"])
+        for line in lines:
+            operation, layer = line["layer"].split(" ")
+            found.add((OPERATIONS[operation], layer), "cgtpgen", line["kernel"], line["ours_ms"])
+            found.add((OPERATIONS[operation], layer), line["who"], line["kernel"], line["ms"])
+        return found
+    found = Kernels(gpu, ["atomic", "-", "deterministic"])
+    with open(f"{os.path.dirname(os.path.abspath(__file__))}/../gpu/peers_h200.tsv", newline="") as file:
+        peers = {tuple(list(line.values())[:5]): line for line in csv.DictReader(file, delimiter="\t")}
+    for line in lines:
+        key = (OPERATIONS[line["op"]], line["problem"])
+        found.add(key, line["reduction"], line["kernel"], line["ms"])
+        for who in PEERS:
+            ms = peers.get((line["op"], line["problem"], line["graph"], line["dtype"], line["kernel"]), {}).get(f"{who}_ms")
+            if ms:
+                found.add(key, who, line["kernel"], ms)
+        if line["kernel"] == "double_backward" and line["peak_MiB"] != "-" and line["reduction"] != "atomic":
+            size = float(line["floor"]) * 4.3e9 + float(line["workspace"])  # the floor is of all arguments
+            found.memory[key] = f"{size / 1e6:.0f} ({float(line['peak_MiB']) * 1.048576:.0f}, {line['peak_of']})"
+    return found
 
 
 def geometric(numbers):
@@ -172,6 +245,25 @@ def stability_table(path):
                                            for c in contenders) + " |"
 
 
+def models_table(path):
+    """Milliseconds of a step and gigabytes; of others how many times as long, in brackets that of their kernels alone."""
+    with open(path, newline="") as file:
+        gpu = re.search(r"NVIDIA (\w+)", file.readline()).group(1)
+        lines = list(csv.DictReader(file, delimiter="\t"))
+    contenders = [c for c in dict.fromkeys(line["contender"] for line in lines) if "," not in c and c != "cgtpgen"]
+    found = {(line["model"], line["step"], line["contender"]): line for line in lines}
+    yield f"| {gpu}, 5,000 atoms | ms (kernels), GB | " + " | ".join(contenders) + " |"
+    yield "|---|---|" + "---|" * len(contenders)
+    for model, step in dict.fromkeys((line["model"], line["step"]) for line in lines):
+        ours = found[model, step, "cgtpgen"]
+        cells = [f"{ours['ms']} ({ours['kernels ms']}), {ours['GB']}"]
+        for contender in contenders:
+            line = found.get((model, step, contender))
+            cells.append("-" if not line else f"{float(line['ms']) / float(ours['ms']):.2f} "
+                         f"({float(line['kernels ms']) / float(ours['kernels ms']):.2f}), {line['GB']}")
+        yield f"| {model}, {step} | " + " | ".join(cells) + " |"
+
+
 def draw(table):
     """A logarithmic picture: the roof, a filled mark for ours, an open one for others."""
     found = list(points(table))
@@ -207,16 +299,49 @@ def draw(table):
     yield "</svg>"
 
 
+def draw_kernels(found):
+    """How many times as long libraries take, by layer and kernel; logarithmic."""
+    colours = {"oeq": "#c2571a", "oeq_det": "#e0a070", "oeq_atomic": "#8a3a0e", "flashtp": "#7a4fa0", "cueq": "#3d8a4f", "e3nn": "#8a8a8a",
+               "e3nn_compiled": "#333333"}
+    lines = [(table.gpu, *key, kernel, table.of[key]) for table in found for key in table.of for kernel in KERNELS
+             if any(who not in table.ours and kernel in times for who, times in table.of[key].items())]
+    left, width, line, top, most = 330, 520, 13, 56, 400
+
+    def at(value):
+        return left + width * math.log(value) / math.log(most)
+    height = top + line * len(lines) + 24
+    yield (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 20} {height}" font-family="sans-serif" '
+           'font-size="10">')
+    yield "<title>Times of other libraries over cgtpgen's</title>"
+    yield f'<rect width="{left + width + 20}" height="{height}" fill="#ffffff"/>'
+    for i, (who, colour) in enumerate(colours.items()):
+        yield f'<circle cx="{20 + 115 * i}" cy="16" r="4" fill="{colour}"/><text x="{28 + 115 * i}" y="20">{who}</text>'
+    for tick in (1, 2, 5, 10, 20, 50, 100, 200, 400):
+        yield f'<line x1="{at(tick):.1f}" x2="{at(tick):.1f}" y1="{top - 8}" y2="{height - 24}" stroke="#d8d8d8"/>'
+        yield f'<text x="{at(tick):.1f}" y="{top - 12}" text-anchor="middle">{tick}</text>'
+    tables = {table.gpu: table for table in found}
+    for i, (gpu, operation, layer, kernel, by) in enumerate(lines):
+        y = top + line * i + line / 2
+        yield f'<text x="{left - 8}" y="{y + 3:.1f}" text-anchor="end">{gpu} {html.escape(layer)}, {operation}, {kernel.replace("_", " ")}</text>'
+        for who, times in by.items():
+            if who in colours and kernel in times:
+                yield f'<circle cx="{at(times[kernel] / tables[gpu].mine(by, who)[kernel]):.1f}" cy="{y:.1f}" r="3.5" fill="{colours[who]}"/>'
+    yield "</svg>"
+
+
 def tables_of(paths):
-    stable = [path for path in paths if "stability" in path]
-    tables = [Table(path) for path in paths if path not in stable]
-    sections = {"behind": behind(tables)}
+    stable = [path for path in paths if "stability" in path or "models" in path]
+    kernels = [read_kernels(path) for path in paths if "kernels" in path]
+    tables = [Table(path) for path in paths if path not in stable and "kernels" not in path]
+    sections = {"behind": behind(tables + kernels)}
+    for found in kernels:
+        sections |= {f"{operation} {found.gpu}": found.table(operation) for operation in OPERATIONS.values()}
     for table in tables:
         sections[f"overheads {table.gpu}"] = overheads(table)
         for name in table.tables():
             sections[f"{name} {table.gpu}"] = roofline_table(table) if name == "roofline" else times_table(table, name)
     for path in stable:
-        sections[path.rpartition("/")[2]] = stability_table(path)
+        sections[path.rpartition("/")[2]] = (models_table if "models" in path else stability_table)(path)
     for name, lines in sections.items():
         yield f"<!-- {name} -->\n" + "\n".join(lines) + "\n"
 
@@ -233,9 +358,11 @@ def update(path, files):
 def main(arguments):
     if arguments[:1] == ["roofline"] and len(arguments) == 2:
         print("\n".join(draw(Table(arguments[1]))))
+    elif arguments[:1] == ["kernels"] and len(arguments) > 1:
+        print("\n".join(draw_kernels([read_kernels(path) for path in arguments[1:]])))
     elif arguments[:1] == ["update"] and len(arguments) > 2:
         update(arguments[1], arguments[2:])
-    elif arguments and arguments[0] not in ("roofline", "update"):
+    elif arguments and arguments[0] not in ("roofline", "kernels", "update"):
         print("\n".join(tables_of(arguments[arguments[0] == "tables":])), end="")
     else:
         sys.exit(__doc__.strip())

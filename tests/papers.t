@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""docs/papers.md: its tables are what tests/papers/page.py makes of the measured rows, the numbers in these are right, and all layers
+that are timed generate. What needs a GPU is not run here; how a row is measured is, on a table that is made up.
+"""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from xml.etree import ElementTree
+
+sys.dont_write_bytecode = True
+sys.path[:0] = ['tests', 'tests/papers']
+import page  # noqa: E402
+import rows  # noqa: E402
+from tap import done, equal, ok  # noqa: E402
+
+GENERATOR = os.path.abspath(os.environ.get('CGTPGEN', 'build/cgtpgen'))
+os.environ['CGTPGEN'] = GENERATOR
+MEASURED = sorted(glob.glob('tests/papers/*.tsv'))
+HEAD = 'table layer place items contender kernel ms least wall|ms GB own difference bytes flops why'
+LINES = [  # a layer: ours, who takes twice as long, who is level in one kernel and does not fit in another
+    'batch a rows 10 cgtpgen forward 1.0 1.0 2.0 1.50 1.00 - 8e9 1e9 -',
+    'batch a rows 10 cgtpgen backward 2.0 2.0 3.0 2.50 1.00 - 8e9 1e9 -',
+    'batch a rows 10 OpenEquivariance forward 2.0 2.0 3.0 1.75 1.00 - 8e9 1e9 -',
+    'batch a rows 10 OpenEquivariance backward 2.0 2.0 12.0 1.25 1.00 - 8e9 1e9 -',
+    'batch a rows 10 e3nn forward 10.0 9.0 10.0 9.00 - - 8e9 1e9 -',
+    'batch a rows 10 e3nn backward - - - - - - - - out|of|memory',
+    'roofline r rows 10 cgtpgen forward 4.0 4.0 4.0 1.00 1.00 - 8e9 1.2e11 -',
+    'roofline r rows 10 cuEquivariance forward 8.0 8.0 8.0 1.00 1.00 - 8e9 1.2e11 -',
+]
+
+
+def made_up(folder):
+    path = f'{folder}/papers.tsv'
+    with open(path, 'w') as file:
+        print('# NVIDIA H200, torch 2, copy 4.000 TB/s', file=file)
+        print(*(line.replace(' ', '\t').replace('|', ' ') for line in [HEAD, *LINES]), sep='\n', file=file)
+    return page.Table(path)
+
+
+def check_tables():
+    with tempfile.TemporaryDirectory() as folder:
+        table = made_up(folder)
+        equal(list(page.times_table(table, 'batch'))[2:],
+              ['| a | 1.000, 2.000 | 2.00, **1.00** | 10, memory | 2.50 (1.25) |'], 'times, how many times as long, memory')
+        equal(list(page.behind([table]))[2:], ['| H200 | batch/a | backward | OpenEquivariance | 1.00 | 2.0000 |'],
+              'what is level is listed')
+        equal(list(page.roofline_table(table))[2:], ['| r | forward | 15.0 | 47 | 50 | 24, 25 |'], 'shares of the roof')
+        equal([line for line in page.overheads(table)][2], '| OpenEquivariance | 2 | 1.41 | 1.00 | 2.0 | 2.45 | 1.50 |',
+              'geometric means of device and wall clock')
+        drawn = ElementTree.fromstring('\n'.join(page.draw(table)))
+        equal(len(drawn.findall('.//{*}circle[@r="4"]')), 3 + 2, 'a mark for each kernel, and one of each library')
+
+
+def check_kernels():
+    """What is deterministic is compared with what is, the rest with the faster one."""
+    found = page.Kernels('H200', ['atomic', '-', 'deterministic'])
+    for who, ms in ('atomic', 1), ('deterministic', 2), ('oeq_det', 3), ('cueq', 4):
+        found.add(('convolutions', 'a'), who, 'backward', ms)
+    equal(sorted(found.compared()), [(1.5, 'a, convolutions', 'backward', 'oeq_det', 2.0), (4.0, 'a, convolutions', 'backward', 'cueq', 1.0)],
+          'kernels alone: times over ours')
+    equal(list(found.table('convolutions'))[2:], ['| a | 1.000 | 1.50 | 4.00 |'], 'and their table')
+
+
+def check_layers():
+    found = rows.rows()
+    products = {}
+    for row in found:
+        for contender in row.contenders:
+            if contender in rows.VARIANTS:
+                name, text = row.spec(contender)
+                equal(products.setdefault(name, text), text, f'{row.label}, {contender}: one text for one name')
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in products.items():
+            with open(f'{folder}/{name}.yaml', 'w') as file:
+                file.write(text)
+        made = subprocess.run([GENERATOR, '-Wno-all', '--print=json', *sorted(glob.glob(f'{folder}/*.yaml'))], capture_output=True, text=True)
+        ok(made.returncode == 0, f'all {len(products)} products generate', made.stderr)
+        general = [product['name'] for product in json.loads(made.stdout) for kernel in product['kernels']
+                   for schedule in kernel['schedules'] if schedule['evaluation'] == 'general']
+        equal(general, [], 'none is left to the general evaluation')
+    equal({row.table for row in found}, set(rows.TABLES), 'each table has rows')
+    equal([row.name for row in rows.rows(['table5/flashtp_table5_lmax3_c6'])], ['flashtp_table5_lmax3_c64'], 'a layer by its name')
+    [l4] = rows.rows(['sevennet/sevennet_l4i5_layer2'])
+    [l3] = rows.rows(['sevennet/sevennet_l3i5_layer2'])
+    with open('specs/sevennet_l3i5_layer2.yaml') as file:
+        published = subprocess.run([GENERATOR, '--print=json', '-'], stdin=file, stdout=subprocess.PIPE, text=True)
+    equal(l3.product()['irreps'], json.loads(published.stdout)['irreps'], "layers of SevenNet are the published ones'")
+    equal((len(l4.product()['paths']), l4.product()['dim']['w']), (65, 2944), 'and l4i5 has what follows')
+
+
+def check_sparsity():
+    said = subprocess.run([sys.executable, 'tests/papers/sparsity.py'], stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    equal([said[1], said[6]], ['flashtp_table5_lmax1\t10\t110\t32\t70.9', 'mace_large\t17\t1077\t215\t80.0'], 'how sparse tensors are')
+    with open('docs/papers.md') as file:
+        shown = [line.split(' | ')[1:] for line in file.read().replace(',', '').replace(' |\n', '\n').split('zeros % |')[-1].splitlines()[2:]]
+    made = [line.split('\t')[1:] for line in said[1:]]
+    shown = [line for line in shown if line in made]
+    equal(shown, made, 'as the page has it')
+
+
+def check_page():
+    with open('docs/papers.md') as file:
+        text = file.read()
+    measured = dict(re.findall(r'<!-- (.*?) -->\n(.*?)\n\n', ''.join(line + '\n' for line in page.tables_of(MEASURED)), re.S))
+    shown = dict(re.findall(r'<!-- (.*?) -->\n(.*?)\n\n', text, re.S))
+    for name, table in shown.items():
+        equal(table, measured.get(name), f'{name}: as it was measured')
+    ok('behind' in shown and text.index('<!-- behind -->') < min(text.index(f'<!-- {name} -->') for name in shown if name != 'behind'),
+       'what is behind or level stands first')
+    ok(len(text.splitlines()) <= 300, 'at most 300 lines')
+    kernels = [page.read_kernels(path) for path in MEASURED if 'kernels' in path]
+    with open('docs/papers.svg') as file:
+        ok(file.read() == '\n'.join(page.draw_kernels(kernels)) + '\n', 'the picture is drawn of them')
+    worst = min(value for table in kernels for value, *_ in table.compared())
+    ok(f'{worst:.2f}' in shown['behind'], 'the nearest of all is listed', worst)
+
+
+for check in check_tables, check_kernels, check_layers, check_sparsity, check_page:
+    check()
+done()
