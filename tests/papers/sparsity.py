@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints how sparse Clebsch-Gordan tensors are, as FlashTP's table has it: no GPU is needed.
 
-Usage: sparsity.py [LAYER..]    (default: table 5 of its paper, lmax 1 to 5, and layers of MACE, NequIP and SevenNet)
+Usage: sparsity.py [LAYER..]    (default: table 5 of its paper, lmax 1 to 5, and layers of MACE and SevenNet)
 
 A tensor of a path has (2 l1 + 1)(2 l2 + 1)(2 l3 + 1) elements; nonzeros are counted in the generator's own exact coefficients, each
 path once.
@@ -13,7 +13,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 GENERATOR = os.environ.get("CGTPGEN", f"{ROOT}/build/cgtpgen")
-LAYERS = [f"flashtp_table5_lmax{l}" for l in range(1, 6)] + ["mace_large", "oeq_nequip_revmd17_benzene", "sevennet_l3i5_layer2"]
+LAYERS = [f"flashtp_table5_lmax{l}" for l in range(1, 6)] + ["mace_large", "sevennet_l3i5_layer2"]
 
 
 def row(name):
