@@ -32,10 +32,12 @@ enum {
 struct counted {
     const struct pipeline *p;
     struct live live;
-    int words;       /* of an element */
-    int *first;      /* [locals]: its values are those from this number on; -1: it takes none, */
-    int *begin;      /* and the step that declares it; */
-    int *since;      /* when a call wrote it: what nobody reads of that is not kept; -1: none did */
+    int words;  /* of an element */
+    int *first; /* [locals]: its values are those from this number on; -1: it takes none, */
+    int *begin; /* and the step that declares it; */
+    int *since; /* when a call wrote it: what nobody reads of that is not kept; -1: none did */
+    int *row; /* [places]: of items that warps take: what codes of a block read there, for all channels alike;
+                 -1 */
     int open[64], n; /* brackets */
 };
 
@@ -71,6 +73,16 @@ static bool is_kept(const struct pipeline *p, const struct argument *a)
                                   : a->of == ARGUMENT_PLACE && p->place[a->number].who == WHO_KEPT;
 }
 
+/* What codes of a block read of a row, for all channels alike, is loaded once. */
+static int in_row(struct counted *c, const struct argument *a)
+{
+    const struct place *q = &c->p->place[a->number];
+    const struct field *last = &q->field[q->fields - 1];
+    if (c->row[a->number] < 0)
+        c->row[a->number] = live_values(&c->live, last->at + last->length, c->words);
+    return c->row[a->number] + q->field[a->field].at + (int)a->at.offset;
+}
+
 /* Where a code finds its operands: those that it is passed, in their order. What it makes of no local is
  * there until it ends. */
 static void execute(struct counted *c, const struct call *call)
@@ -86,6 +98,8 @@ static void execute(struct counted *c, const struct call *call)
         place[i].stride = a->apart;
         if (a->of == ARGUMENT_LOCAL)
             place[i].first = c->first[a->number] + (int)a->at.offset;
+        else if (a->of == ARGUMENT_PLACE && !a->apart && c->p->walk.warps)
+            place[i].first = in_row(c, a);
         else if (i >= r->inputs || is_kept(c->p, a))
             place[i].first = live_values(&c->live, channels * a->apart, c->words);
     }
@@ -108,25 +122,24 @@ static void run_call(struct counted *c, const struct call *call)
     c->live.step++;
 }
 
-static bool uses(const struct argument *a, int local)
+static void mark(const struct argument *a, bool *used)
 {
-    bool used = a->of == ARGUMENT_LOCAL && a->number == local;
     for (int i = 0; a->of == ARGUMENT_CALL && i < a->call->arguments; i++)
-        used |= uses(&a->call->argument[i], local);
-    return used;
+        mark(&a->call->argument[i], used);
+    if (a->of == ARGUMENT_LOCAL)
+        used[a->number] = true;
 }
 
 /* What a loop works with, and was there before it, is there from its beginning to its end. */
 static void touch_outer(struct counted *c, int begin, int end)
 {
-    for (int l = 0; l < c->p->locals; l++) {
-        bool used = false;
-        for (int i = begin; i < end && c->begin[l] < begin && !used; i++)
-            for (int k = 0; c->p->step[i].call && k < c->p->step[i].call->arguments; k++)
-                used |= uses(&c->p->step[i].call->argument[k], l);
-        if (used && c->first[l] >= 0)
+    bool *used = NEW_ARRAY(c->live.arena, bool, c->p->locals + 1);
+    for (int i = begin; i < end; i++)
+        for (int k = 0; c->p->step[i].call && k < c->p->step[i].call->arguments; k++)
+            mark(&c->p->step[i].call->argument[k], used);
+    for (int l = 0; l < c->p->locals; l++)
+        if (used[l] && c->begin[l] < begin && c->first[l] >= 0)
             live_touch(&c->live, c->first[l], c->p->local[l].elements);
-    }
     c->live.step++;
 }
 
@@ -137,6 +150,7 @@ static void count_alive(struct pipeline *p)
     c.first = NEW_ARRAY(scratch, int, p->locals + 1);
     c.begin = NEW_ARRAY(scratch, int, p->locals + 1);
     c.since = NEW_ARRAY(scratch, int, p->locals + 1);
+    c.row = NEW_ARRAY(scratch, int, p->places + 1);
     for (int i = 0; i < p->locals; i++) {
         c.first[i] = c.since[i] = -1;
         c.begin[i] = p->steps;
@@ -153,6 +167,8 @@ static void count_alive(struct pipeline *p)
             run_call(&c, s->call);
         if (s->kind == STEP_LOOP || s->kind == STEP_BLOCK)
             c.open[c.n++] = i;
+        if (s->kind == STEP_BLOCK)
+            memset(c.row, -1, (size_t)p->places * sizeof *c.row);
         c.n -= s->kind == STEP_END;
         if (s->kind == STEP_LOOP)
             touch_outer(&c, i, trace_end(p, i));
@@ -212,6 +228,22 @@ static int handed_over(const struct pipeline *p)
     return words;
 }
 
+/* Of items that warps take in turn: beside values 7 of the channel block that is worked on and 7 of the one
+ * that is loaded (item, distance to the next, block, rows), 6 of turns and ring, 6 of lane, policy and
+ * addresses; for several paths, addresses of several segments, and loads of the paths that follow. Some can
+ * be computed again for each use. */
+static void count_items(struct pipeline *p, int most)
+{
+    enum { STATE = 26, STATE_OF_SEVERAL_PATHS = 18, AGAIN = 8 };
+    int paths = 0;
+    for (int i = 0; i < p->steps; i++)
+        paths += p->step[i].call && p->step[i].call->code;
+    const int all = p->registers.alive + STATE + (paths > 1 ? STATE_OF_SEVERAL_PATHS : 0);
+    p->registers.least = all - (paths > 1 ? 2 * AGAIN : AGAIN);
+    p->registers.taken = all < most ? all : most;
+    p->registers.spills = p->registers.least > most;
+}
+
 void pipeline_registers(struct pipeline *p, int most)
 {
     const bool carries = has_call(p, "cgtp_carry");
@@ -219,6 +251,10 @@ void pipeline_registers(struct pipeline *p, int most)
     int more = 0, channels = 0;
     struct register_count *r = &p->registers;
     count_alive(p);
+    if (p->walk.warps) {
+        count_items(p, most);
+        return;
+    }
     for (int i = 0; i < p->spreads; i++)
         channels = p->spread[i].of > 1 || channels > p->spread[i].channels ? channels : p->spread[i].channels;
     more += p->walk.several ? STATE_OF_SEVERAL : 0;

@@ -21,9 +21,9 @@ static void report(struct report *r, const struct schedule *s)
     report_number(r, "blocks_per_multiprocessor", g->blocks);
     report_part(r, "shared_bytes_per_block", s->pipeline->of_block.bytes, g->device->shared_bytes);
     report_number(r, "registers_most", most);
-    report_part(r, "values_alive", g->alive, most);
-    report_part(r, "registers_least", g->registers_least, most);
-    report_part(r, "registers", g->registers, most);
+    report_part(r, "values_alive", s->pipeline->registers.alive, most);
+    report_part(r, "registers_least", s->pipeline->registers.least, most);
+    report_part(r, "registers", s->pipeline->registers.taken, most);
     report_number(r, "channels_per_lane", g->channels);
     report_channels(r, "channel_blocks", g->channel_blocks, BATCH_LANES * g->channels, "turn");
     report_flag(r, "x_by_set", g->x_by_set);

@@ -157,6 +157,7 @@ void batch_places(struct arena *a, struct batch *g)
     struct pipeline *p = g->pipeline =
         build_pipeline(a, (struct worker){BATCH_LANES, 1, g->warps, g->blocks}, 1);
     p->walk.warps = true;
+    p->size = kernel_size(g->demand->kernel);
     for (int i = 0; i < GROUPS; i++)
         build_group(p, groups[i]);
     p->group[ROWS].instead = p->group[WIDE].instead = g->phases > 1;

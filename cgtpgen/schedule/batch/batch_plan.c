@@ -478,13 +478,12 @@ const char *batch_plan(struct arena *a, struct schedule *s)
     if (!g)
         return "a stage larger than shared memory";
     batch_steps(g);
-    batch_registers(a, g, device_registers(g->device, g->warps * g->blocks));
     s->own = g;
     s->operations = demand_operations(s->demand);
     const char *why = program_routes(a, s);
     if (!why)
         why = program_finish(s, g->pipeline, device_registers(g->device, g->warps * g->blocks));
     s->cost = cost_of(g);
-    s->spills = g->registers_least > s->registers;
+    s->spills = g->pipeline->registers.spills;
     return why;
 }

@@ -70,9 +70,6 @@ struct batch {
     int stages, warps, blocks; /* of a ring; of a block; a multiprocessor must hold */
     bool x_by_set;             /* x comes with each path set that reads it */
     int held;                  /* registers that would be enough for rows that stay in them and for forms */
-    int alive;                 /* words of values that are alive at once */
-    int registers_least;       /* that a thread needs, if nothing is to spill */
-    int registers;             /* that ptxas is predicted to take */
     double bytes, work;        /* per item: moved; instructions of a warp */
     struct pipeline *pipeline;
 };
@@ -97,9 +94,6 @@ void batch_stages(struct batch *, int stages);
 
 /* Adds the steps. */
 void batch_steps(struct batch *);
-
-/* Counts the values that are alive at once, and the registers that follow; `most`: that there are. */
-void batch_registers(struct arena *, struct batch *, int most);
 
 /* Why it computes nothing of a demand, or not a path of it; NULL: it may. */
 const char *batch_refuses(const struct target *, const struct demand *);

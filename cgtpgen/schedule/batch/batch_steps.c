@@ -60,9 +60,11 @@ static struct argument weights(const struct writer *c, const struct path *path, 
 {
     const int v = c->g->channels;
     const char *type = operand_size(o) == 2 ? source_held(c->g->demand->plan, o) : NULL;
+    struct argument q = o->output ? at(c, standing(c, o), NULL, path->weight_offset)
+                                  : at(c, c->s->in, batch_field(c->p->arena, o, path->number), 0);
+    q.apart = 1;
     if (o->output)
-        return through(c, "cgtp_outgoing", v, type, at(c, standing(c, o), NULL, path->weight_offset));
-    struct argument q = at(c, c->s->in, batch_field(c->p->arena, o, path->number), 0);
+        return through(c, "cgtp_outgoing", v, type, q);
     build_term(&q.at, "lane", v);
     q.element = v == 1;
     return !type ? q : through(c, v == 1 ? "cgtp_widen" : "cgtp_incoming", v == 1 ? 0 : v, NULL, q);
@@ -76,8 +78,10 @@ static struct argument operand_of(const struct writer *c, const struct path *pat
         return weights(c, path, o);
     if (role == ROLE_A && !o->output)
         return at(c, c->phase->wide < 0 ? c->phase->rows : c->phase->wide, o->symbol, offset);
-    struct argument q = build_named(c->p, batch_field(c->p->arena, o, role == ROLE_B ? path->x : path->z));
+    const int segment = role == ROLE_B ? path->x : path->z;
+    struct argument q = build_named(c->p, batch_field(c->p->arena, o, segment));
     q.at.offset = role == ROLE_A ? offset : 0;
+    q.apart = role == ROLE_A ? 0 : o->block[segment].components;
     return q;
 }
 
@@ -101,6 +105,7 @@ static void call_path(const struct writer *c, const struct path *path)
     text_puts(&words, "; a C = form");
     build_note(c->p, text_string(&words));
     build_code(c->p, path->number, code, n, all);
+    build_last(c->p)->spread = c->s->part;
 }
 
 /* ---- a path set ---- */
