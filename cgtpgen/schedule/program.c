@@ -44,7 +44,8 @@ const char *program_finish(struct schedule *s, struct pipeline *p, int registers
     s->pipeline = p;
     s->registers = registers;
     s->cost = cost_items(p, &s->operations);
-    find_set(p, s->demand->plan->problem->paths);
+    if (!p->sets)
+        find_set(p, s->demand->plan->problem->paths);
     pipeline_registers(p, registers);
     return pipeline_sync(p);
 }
@@ -265,22 +266,47 @@ static bool has_route(const struct schedule *s, enum route_kind kind)
     return has;
 }
 
+/* Items that warps take in turn: path sets, each of which has a place of the ring. */
+static void report_items(struct report *r, const struct pipeline *p)
+{
+    int blocks = 0, set = 0;
+    for (int i = 0; i < p->spreads; i++)
+        blocks = blocks > p->spread[i].blocks ? blocks : p->spread[i].blocks;
+    report_number(r, "channels_per_lane", p->spread[0].channels);
+    report_channels(r, "channel_blocks", blocks, p->spread[0].lanes * p->spread[0].channels, "turn");
+    report_number(r, "phases", count(p, STEP_FILL));
+    for (int i = 0; i < p->places; i++) {
+        const struct place *q = &p->place[i];
+        int64_t bytes = 0;
+        if (q->group != 0 || q->how != HOW_ASYNC)
+            continue;
+        for (int k = 0; k < q->fields; k++)
+            bytes += (int64_t)q->field[k].runs * q->field[k].length * q->field[k].size;
+        struct report *record = report_record(r, "path_sets", "path set");
+        report_list(record, "paths", p->set[set].paths, p->set[set].path);
+        if (q->field[0].spread >= 0)
+            report_number(record, "channels", p->spread[q->field[0].spread].mul);
+        report_number(record, "stage_bytes", bytes);
+        set++;
+    }
+}
+
 void program_report(struct report *r, const struct schedule *s)
 {
     const struct pipeline *p = s->pipeline;
-    const bool edges = p->walk.room > 0;
+    const bool edges = p->walk.room > 0, tiles = !edges && !p->walk.warps;
     int stages = 1, versions = 1, loop = 0;
     bool kept = false;
     for (int i = 0; i < p->places; i++) {
         const struct place *q = &p->place[i];
-        if (edges ? q->how == HOW_ASYNC : q->rate > versions)
+        if (tiles ? q->rate > versions : q->how == HOW_ASYNC && q->group == 0)
             stages = q->stages;
         versions = q->rate > versions ? q->rate : versions;
         kept |= q->who == WHO_KEPT && q->clock != LOOP_LAUNCH;
     }
-    report_ring(r, "stages", stages, "warp", edges ? "edge" : "part");
+    report_ring(r, "stages", stages, "warp", edges ? "edge" : tiles ? "part" : "turn");
     report_number(r, "warps_per_block", p->worker.teams * p->worker.warps);
-    if (edges)
+    if (!tiles)
         report_number(r, "blocks_per_multiprocessor", p->worker.blocks);
     report_part(r, "shared_bytes_per_block", p->of_block.bytes, s->target->device->shared_bytes);
     if (!edges)
@@ -290,10 +316,13 @@ void program_report(struct report *r, const struct schedule *s)
         report_flag(r, "edge_buffer", has_route(s, ROUTE_EDGE_BUFFER));
         report_flag(r, "receivers_in_shared_memory", kept);
     } else {
-        report_number(r, "pieces", versions);
+        if (tiles)
+            report_number(r, "pieces", versions);
         report_number(r, "waits", count(p, STEP_WAIT));
         report_number(r, "barriers", count(p, STEP_BARRIER));
     }
+    if (p->walk.warps)
+        report_items(r, p);
     bool shared = false;
     for (const struct pipeline *q = p; q; q = q->next)
         shared |= q->sets > 1;

@@ -1,5 +1,6 @@
 /* batch_plan.c - see batch_plan.h. */
 #include "schedule/batch/batch_plan.h"
+#include "pipeline/cost.h"
 #include "schedule/path.h"
 #include "schedule/path_table.h"
 #include "schedule/program.h"
@@ -66,8 +67,6 @@ static void find_parts(struct arena *a, struct batch *g)
         }
         if (!has(part->xs, part->x, q->x))
             part->x[part->xs++] = q->x;
-        if (g->channel_blocks < part->blocks)
-            g->channel_blocks = part->blocks;
     }
 }
 
@@ -402,23 +401,19 @@ static int choose_channels(const struct demand *d, int asked)
 
 /* ---- cost ---- */
 
-/* As evaluations of graphs count: instructions of a warp per item, bytes at so many an instruction. */
-static double cost_of(struct batch *g)
+/* As evaluations of graphs count: instructions of a warp per item, and bytes. */
+static double cost_of(const struct batch *g)
 {
-    const double bytes_per_instruction = 6, per_sum = 69;
     const struct demand *d = g->demand;
     const struct problem *p = d->plan->problem;
+    const double per_sum = 69;
+    double bytes = 0, work = per_sum * demand_outputs_of(d, SLOT_Y);
     for (int s = 0; s < g->sets; s++)
-        g->work += (double)(g->set[s].work + TURN) * g->part[g->set[s].part].blocks;
-    g->work += per_sum * demand_outputs_of(d, SLOT_Y);
-    for (int i = 0; i < d->kernel->form->inputs; i++)
-        if (demand_reads(d, i))
-            g->bytes +=
-                operand_size(kernel_input(d->kernel, i)) * (double)p->dim[d->kernel->form->input[i].slot];
-    for (int o = 0; o < d->outputs; o++)
-        g->bytes += operand_size(demand_operand(d, o)) * (double)p->dim[demand_output(d, o)->slot];
-    double bytes = g->bytes / bytes_per_instruction, longer = g->work > bytes ? g->work : bytes;
-    return longer + 0.4 * (g->work + bytes - longer);
+        work += (double)(g->set[s].work + TURN) * g->part[g->set[s].part].blocks;
+    for (int i = 0; i < demand_arrays(d); i++)
+        if (demand_array(d, i))
+            bytes += operand_size(demand_array(d, i)) * (double)p->dim[demand_array(d, i)->slot];
+    return cost_overlap(work, bytes / COST_BYTES_AN_INSTRUCTION);
 }
 
 /* The batch with so many channels per lane, in phases of so many bytes of instructions or, with 0, in one;
@@ -478,7 +473,6 @@ const char *batch_plan(struct arena *a, struct schedule *s)
     if (!g)
         return "a stage larger than shared memory";
     batch_steps(g);
-    s->own = g;
     s->operations = demand_operations(s->demand);
     const char *why = program_routes(a, s);
     if (!why)

@@ -66,11 +66,9 @@ struct batch {
     int phases, most_phases; /* of the latter no more */
     struct batch_phase *phase;
     int channels;              /* V: neighbouring channels of a lane */
-    int channel_blocks;        /* of an item: most of any part */
     int stages, warps, blocks; /* of a ring; of a block; a multiprocessor must hold */
     bool x_by_set;             /* x comes with each path set that reads it */
     int held;                  /* registers that would be enough for rows that stay in them and for forms */
-    double bytes, work;        /* per item: moved; instructions of a warp */
     struct pipeline *pipeline;
 };
 

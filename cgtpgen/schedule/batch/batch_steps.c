@@ -190,6 +190,7 @@ static void widen(const struct writer *c)
 static void turn(struct writer *c, int index)
 {
     c->s = &c->g->set[c->phase->first + index];
+    build_set(c->p, c->s->paths, c->s->path);
     const int blocks = c->g->part[c->s->part].blocks;
     build_block(c->p, index);
     copy_ahead(c);
