@@ -127,20 +127,21 @@ void conv_choose_lanes(const struct convolution *g, struct path_set *s, int chan
         conv_choose_lanes_alike(g, s, channels);
 }
 
-int conv_piece(const struct convolution *g, const struct operand *o)
+int conv_piece(const struct convolution *g, const struct path_set *s, const struct operand *o)
 {
     const int bytes = g->aligned[o->slot] * operand_size(o);
-    return o->slot == SLOT_Y || bytes >= CHUNK ? CHUNK : bytes;
+    return o->slot == SLOT_Y || bytes >= CHUNK || conv_shifts(g, s, o) ? CHUNK : bytes;
 }
 
 /* Copies of the set's parts of rows that are read, of so many elements of a lane by slot. */
-static double copies_of(const struct convolution *g, const double *elements)
+static double copies_of(const struct convolution *g, const struct path_set *s, const double *elements)
 {
     double copies = 0;
     for (int i = 0; i < g->demand->kernel->form->inputs; i++) {
         const struct operand *o = kernel_input(g->demand->kernel, i);
         if (demand_reads(g->demand, i) && o->slot != SLOT_G)
-            copies += cost_copies(elements[o->slot] * operand_size(o), conv_piece(g, o));
+            copies += cost_copies(elements[o->slot] * operand_size(o), conv_piece(g, s, o),
+                                  o->slot == SLOT_Y ? 1 : conv_abreast(s));
     }
     return copies;
 }
@@ -169,7 +170,7 @@ static int count_moved(const struct convolution *g, struct path_set *s, int x)
             s->channel_blocks +
         (y_in + y_out) / abreast;
     s->work.copies =
-        copies_of(g, (double[SLOT_COUNT]){[SLOT_W] = w, [SLOT_X] = x, [SLOT_Y] = (double)y / LANES});
+        copies_of(g, s, (double[SLOT_COUNT]){[SLOT_W] = w, [SLOT_X] = x, [SLOT_Y] = (double)y / LANES});
     return LANES * (w_in + x_in) + y_in;
 }
 

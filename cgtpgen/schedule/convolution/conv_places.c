@@ -133,7 +133,7 @@ static void add_input(struct conv_program *c, int number)
                           .stages = c->g->stages,
                           .table = tables[o->slot],
                           .group = RING,
-                          .piece = conv_piece(c->g, o),
+                          .piece = conv_piece(c->g, c->s, o),
                           .keep = o->slot == SLOT_X,
                           .shifted = conv_shifts(c->g, c->s, o),
                           .who = o->slot == SLOT_Y ? WHO_ANY : WHO_LANE,

@@ -407,6 +407,7 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     g->w_outputs = demand_outputs_of(d, SLOT_W) > 0;
     g->edge_buffer = g->b_outputs && leaves_by(p->spec, SLOT_X, 1, ROUTE_EDGE_BUFFER);
     find_alignments(g);
+    g->shifted = 1u << SLOT_X | 1u << SLOT_W | 1u << SLOT_Y; /* as long as nothing else is known */
     conv_find_together(a, g, &c);
     conv_choose_code(a, g, &c);
     int point = conv_choose_sets(a, plan, g, &c);

@@ -181,7 +181,7 @@ static inline int conv_sum_words(const struct convolution *g)
 }
 
 /* Bytes that a copy of rows of the slot moves. */
-int conv_piece(const struct convolution *, const struct operand *);
+int conv_piece(const struct convolution *, const struct path_set *, const struct operand *);
 
 /* Terms of forms of y that the code of the first of some paths of a set makes, beyond the first of each. */
 int conv_forms(const struct convolution *, const struct path_set *, const int *path);
