@@ -72,6 +72,7 @@ UNRUN = {
     ('docs/diagnostics_use.md', ''): 'tests/diagnostics.t reads all specs of this page',
     ('docs/distributed.md', 'make -C examples/ranks'): 'tests/ranks.t builds and runs it where MPI is',
     ('docs/models.md', 'module '): 'tests/models.t looks at such a table',
+    ('docs/papers.md', 'make'): 'compiles for minutes, and fetches libraries; tests/papers.t looks at what it measures',
     ('docs/models.md', 'python3 -m cgtpgen.models'): 'tests/models.t runs these where sevenn is',
     ('docs/precision.md', '|error| <= '): 'a formula',
     ('docs/NOTICES.md', ''): 'licences',

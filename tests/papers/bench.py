@@ -395,6 +395,8 @@ def conditions():
         torch.cuda.synchronize()
         times.append(events[0].elapsed_time(events[1]))
     rate = 2 * source.numel() * 4 / (min(times) * 1e-3)
+    del source, into
+    torch.cuda.empty_cache()
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
     return (f"# {torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}, {time.strftime('%Y-%m-%d')}, commit "
             f"{os.environ.get('COMMIT') or commit or 'unknown'}; copy {rate / 1e12:.3f} TB/s")
@@ -439,13 +441,15 @@ def run(results, tables):
         wanted &= {"cgtpgen", "e3nn", "e3nn compiled"}
     wanted -= WITHOUT
     workers = [Worker(name, part, parts, tables, log) for name, parts in WORKERS if name in wanted for part in range(parts)]
-    head, until, left = conditions(), ready_by + BUDGET, list(workers)
-    print(head, flush=True)
+    head, until, left, lost = None, ready_by + BUDGET, list(workers), 0
     while left:
         worker = next_ready(left, ready_by)
+        head = head or conditions()
         left.remove(worker)
         if worker.ready is None:
-            print(f"# {worker.name} {worker.part} is not ready after {PATIENCE + GRACE:.0f} s: left out", flush=True)
+            print(f"# {worker.name} {worker.part}: left out, {'not ready in time' if worker.is_alive() else 'ended, see workers.log'}",
+                  flush=True)
+            lost += 1
             if worker.process:
                 worker.process.kill()
         else:
@@ -456,16 +460,16 @@ def run(results, tables):
         lines += worker.lines
         write(results, head, all_rows, lines)
     deviations(results, head, [row for row in all_rows if row.table == "stability"])
-    return summary(lines)
+    return summary(lines, lost)
 
 
-def summary(lines):
+def summary(lines, lost):
     bad = [line for line in lines if "none of its own" in line.get("why", "")]
     failed = [line for line in lines if line.get("why")]
-    print(f"# {len(lines)} lines, {len(failed)} without a time, {len(bad)} without kernels of their own")
+    print(f"# {len(lines)} lines, {len(failed)} without a time, {len(bad)} without kernels of their own, {lost} processes left out")
     for line in failed:
         print(f"#   {line['table']} {line['layer']} {line['contender']} {line['kernel']}: {line['why']}")
-    return 1 if bad or not lines else 0
+    return 1 if bad or lost or not lines else 0
 
 
 def write(results, head, all_rows, lines):

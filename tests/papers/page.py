@@ -35,7 +35,8 @@ class Table:
         with open(path, newline="") as file:
             self.head = file.readline().lstrip("# ").rstrip()
             self.lines = list(csv.DictReader(file, delimiter="\t"))
-        self.copy = float(re.search(r"copy ([\d.]+) TB/s", self.head).group(1)) * 1e12
+        copy = re.search(r"copy ([\d.]+) TB/s", self.head)
+        self.copy = float(copy.group(1)) * 1e12 if copy else math.nan  # on a CPU
         self.gpu = re.match(r"(?:NVIDIA )?(\w+)", self.head).group(1)
         self.by = {(line["table"], line["layer"], line["contender"], line["kernel"]): line for line in self.lines}
 

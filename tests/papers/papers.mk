@@ -12,6 +12,7 @@ papers: $(BUILD)/cgtpgen
 	$(Q)CGTPGEN='$(abspath $(BUILD)/cgtpgen)' PYTHON=$(call quoted,$(PYTHON)) \
 	    tests/papers/run.sh run '$(PAPERS_PARTS)' '$(BUILD)/papers' $(PAPERS)
 	$(Q)$(call quoted,$(PYTHON)) tests/papers/page.py tables $(BUILD)/papers/*.tsv > $(BUILD)/papers/tables.md
-	$(Q)$(call quoted,$(PYTHON)) tests/papers/page.py roofline $(BUILD)/papers/papers.tsv > $(BUILD)/papers/roofline.svg
+	$(Q)! grep -qs '^# .*copy' $(BUILD)/papers/papers.tsv || \
+	    $(call quoted,$(PYTHON)) tests/papers/page.py roofline $(BUILD)/papers/papers.tsv > $(BUILD)/papers/roofline.svg
 papers-sparsity: $(BUILD)/cgtpgen
 	$(Q)CGTPGEN='$(abspath $(BUILD)/cgtpgen)' $(call quoted,$(PYTHON)) tests/papers/sparsity.py
