@@ -253,6 +253,46 @@ struct argument build_number(int n)
     return (struct argument){.of = ARGUMENT_NUMBER, .number = n};
 }
 
+struct argument build_variable(const char *name, int64_t by)
+{
+    struct argument q = build_number(0);
+    build_term(&q.at, name, by);
+    return q;
+}
+
+struct argument build_from(struct argument q, int64_t offset)
+{
+    q.at.offset += offset;
+    return q;
+}
+
+struct argument build_through(struct pipeline *p, const char *function, const int *numbers, const char *type,
+                              int arguments, const struct argument *argument)
+{
+    struct argument q = argument[0];
+    q.of = ARGUMENT_CALL;
+    q.call = build_make(p, function, numbers, arguments, argument);
+    q.call->type = type;
+    return q;
+}
+
+int build_field_named(const struct pipeline *p, int place, const char *name)
+{
+    int i = 0;
+    while (strcmp(p->place[place].field[i].name, name) != 0)
+        i++;
+    return i;
+}
+
+int build_sums_length(int n, int lanes)
+{
+    const int rest = n % lanes;
+    int power = rest ? 1 : 0;
+    while (power < rest)
+        power *= 2;
+    return n - rest + power;
+}
+
 void build_term(struct address *at, const char *variable, int64_t by)
 {
     at->term[at->terms++] = (struct term){variable, by};

@@ -60,6 +60,18 @@ struct argument build_in(int local, int64_t offset);            /* in a local */
 struct argument build_named(const struct pipeline *,
                             const char *); /* the local declared last under that name */
 struct argument build_number(int);
+struct argument build_variable(const char *name, int64_t by);
+struct argument build_from(struct argument, int64_t offset); /* one so many elements further */
+
+/* One that is passed through a conversion, after whose numbers a type stands, or NULL. */
+struct argument build_through(struct pipeline *, const char *function, const int *numbers, const char *type,
+                              int arguments, const struct argument *);
+
+/* The number of a place's field of that name; elements of a lane's sums over lanes for n values
+ * (cgtp_sums_length). */
+int build_field_named(const struct pipeline *, int place, const char *name);
+int build_sums_length(int n, int lanes);
+
 void build_term(struct address *, const char *variable, int64_t by);
 
 #endif

@@ -4,8 +4,6 @@
 #include "schedule/batch/batch_plan.h"
 #include "schedule/source.h"
 
-#include <string.h>
-
 /* A path set while it is written. */
 struct writer {
     const struct batch *g;
@@ -25,8 +23,7 @@ static struct argument at(const struct writer *c, int place, const char *field, 
     const struct place *q = &c->p->place[place];
     const int index = q->rate > 1 ? (int)(c->s - c->g->set) - c->phase->first : 0;
     struct argument a = build_at(place, index, (struct address){.offset = offset});
-    while (field && strcmp(q->field[a.field].name, field) != 0)
-        a.field++;
+    a.field = field ? build_field_named(c->p, place, field) : 0;
     return a;
 }
 
@@ -38,23 +35,6 @@ static int standing(const struct writer *c, const struct operand *o)
     return i;
 }
 
-static struct argument variable(const char *name)
-{
-    struct argument q = build_number(0);
-    build_term(&q.at, name, 1);
-    return q;
-}
-
-static struct argument through(const struct writer *c, const char *function, int number, const char *type,
-                               struct argument q)
-{
-    const struct argument inner = q;
-    q.of = ARGUMENT_CALL;
-    q.call = build_make(c->p, function, (int[]){number, 0}, 1, &inner);
-    q.call->type = type;
-    return q;
-}
-
 /* A path's weights, or where their gradients go. */
 static struct argument weights(const struct writer *c, const struct path *path, const struct operand *o)
 {
@@ -64,10 +44,13 @@ static struct argument weights(const struct writer *c, const struct path *path, 
                                   : at(c, c->s->in, batch_field(c->p->arena, o, path->number), 0);
     q.apart = 1;
     if (o->output)
-        return through(c, "cgtp_outgoing", v, type, q);
+        return build_through(c->p, "cgtp_outgoing", (int[]){v, 0}, type, 1, &q);
     build_term(&q.at, "lane", v);
     q.element = v == 1;
-    return !type ? q : through(c, v == 1 ? "cgtp_widen" : "cgtp_incoming", v == 1 ? 0 : v, NULL, q);
+    if (!type)
+        return q;
+    return v == 1 ? build_through(c->p, "cgtp_widen", (int[]){0}, NULL, 1, &q)
+                  : build_through(c->p, "cgtp_incoming", (int[]){v, 0}, NULL, 1, &q);
 }
 
 static struct argument operand_of(const struct writer *c, const struct path *path, enum role role,
@@ -126,8 +109,9 @@ static void move(const struct writer *c, const struct operand *o, int segment, i
     const char *function =
         arena_printf(c->p->arena, "cgtp_%s_lane%s", o->output ? "store" : "load", apart ? "_components" : "");
     const struct argument array = build_named(c->p, name), slice = at(c, place, name, 0);
-    build_call(c->p, function, (int[]){apart ? c->g->channels : 0, 0}, 3,
-               (struct argument[]){o->output ? slice : array, o->output ? array : slice, variable("lane")});
+    build_call(
+        c->p, function, (int[]){apart ? c->g->channels : 0, 0}, 3,
+        (struct argument[]){o->output ? slice : array, o->output ? array : slice, build_variable("lane", 1)});
 }
 
 static void bring(const struct writer *c, enum slot slot, int segment, int place)
@@ -183,8 +167,8 @@ static void widen(const struct writer *c)
     for (const struct operand **o = c->of[SLOT_Y][0]; *o; o++)
         build_call(c->p, "cgtp_widen_row", (int[]){0}, 4,
                    (struct argument[]){at(c, c->phase->wide, (*o)->symbol, 0),
-                                       at(c, c->phase->rows, (*o)->symbol, 0), variable("now.item"),
-                                       variable("lane")});
+                                       at(c, c->phase->rows, (*o)->symbol, 0), build_variable("now.item", 1),
+                                       build_variable("lane", 1)});
 }
 
 static void turn(struct writer *c, int index)
@@ -208,16 +192,6 @@ static void turn(struct writer *c, int index)
 
 /* ---- a phase ---- */
 
-/* Elements of a lane's sums for n values (cgtp_sums_length). */
-static int sums_length(int n)
-{
-    const int rest = n % BATCH_LANES;
-    int power = rest ? 1 : 0;
-    while (power < rest)
-        power *= 2;
-    return n - rest + power;
-}
-
 /* Sums of slot y over an item's channel blocks; later phases add theirs. */
 static void do_phase(struct writer *c)
 {
@@ -225,7 +199,8 @@ static void do_phase(struct writer *c)
     build_skewed(c->p, STEP_FILL, c->phase->block);
     build_begin(c->p, c->phase->sums ? c->phase->item : c->phase->block);
     for (const struct operand **o = c->of[SLOT_Y][1]; *o; o++)
-        build_local(c->p, (struct local){(*o)->symbol, sums_length(dim), LOCAL_ZERO, NULL, NULL});
+        build_local(
+            c->p, (struct local){(*o)->symbol, build_sums_length(dim, BATCH_LANES), LOCAL_ZERO, NULL, NULL});
     if (c->phase->sums)
         build_begin(c->p, c->phase->block);
     for (const struct operand **o = c->of[SLOT_X][1]; *o; o++)

@@ -13,44 +13,11 @@ struct argument conv_at(int place, int field)
     return q;
 }
 
-struct argument conv_variable(const char *name, int64_t by)
-{
-    struct argument q = build_number(0);
-    build_term(&q.at, name, by);
-    return q;
-}
-
-/* What is passed through a conversion. */
-struct argument conv_through(struct conv_program *c, const char *function, const int *numbers,
-                             const char *type, int arguments, const struct argument *argument)
-{
-    struct argument q = argument[0];
-    q.of = ARGUMENT_CALL;
-    q.call = build_make(c->p, function, numbers, arguments, argument);
-    q.call->type = type;
-    return q;
-}
-
-struct argument conv_from(struct argument q, int64_t offset)
-{
-    q.at.offset += offset;
-    return q;
-}
-
 /* The lane's number among those of its edge, and of blocks before. */
 static const char *first_lane(const struct conv_program *c)
 {
     const char *lane = c->s->lanes < LANES ? arena_printf(c->a, "lane %% %d", c->s->lanes) : "lane";
     return c->s->channel_blocks > 1 ? arena_printf(c->a, "channel_block * %d + %s", c->s->lanes, lane) : lane;
-}
-
-static int field_named(const struct conv_program *c, int place, const char *name)
-{
-    const struct place *q = &c->p->place[place];
-    int i = 0;
-    while (strcmp(q->field[i].name, name) != 0)
-        i++;
-    return i;
 }
 
 /* Elements of a lane's array of slot z before a path's segment. */
@@ -73,7 +40,7 @@ static struct argument in_slices(struct conv_program *c, const struct path *path
 {
     const struct operand *o = conv_operand(c, number);
     const char *field = conv_field(c->a, o->symbol, SLOT_W, path->number);
-    struct argument q = conv_at(place, field_named(c, place, field));
+    struct argument q = conv_at(place, build_field_named(c->p, place, field));
     if (c->shift[number] >= 0) {
         const int spread = conv_spread(c, path->mul_x, 1);
         const char *at = c->p->local[c->weight[number][spread]].name;
@@ -81,7 +48,7 @@ static struct argument in_slices(struct conv_program *c, const struct path *path
         return q;
     }
     build_term(&q.at, "lane", conv_channels(c->s, path->mul_x) * conv_calls(path));
-    return conv_from(q, channel);
+    return build_from(q, channel);
 }
 
 /* The same of an input, as the path's code is given it: where others sum over lanes that may have none, zeros
@@ -92,18 +59,18 @@ static struct argument weights_in(struct conv_program *c, const struct path *pat
     const int v = conv_channels(c->s, path->mul_x), of = conv_calls(path);
     struct argument q = in_slices(c, path, number, c->place[number], channel);
     if (of > 1 && v > 1)
-        return conv_through(c, "cgtp_incoming_apart", (int[]){v, of, 0}, NULL, 1, &q);
+        return build_through(c->p, "cgtp_incoming_apart", (int[]){v, of, 0}, NULL, 1, &q);
     if (c->shift[number] >= 0 && conv_clears(c, path->mul_x)) {
-        const struct argument all[] = {q, conv_variable("channel_block", 1), conv_variable("lane", 1)};
-        q = conv_through(c, "cgtp_shifted_weights", (int[]){0}, NULL, 3, all);
+        const struct argument all[] = {q, build_variable("channel_block", 1), build_variable("lane", 1)};
+        q = build_through(c->p, "cgtp_shifted_weights", (int[]){0}, NULL, 3, all);
         q.call->spread = conv_spread(c, path->mul_x, 1);
         q.call->table = "w";
         return q;
     }
     q.element = v == 1;
     return operand_size(o) != 2 ? q
-                                : conv_through(c, v == 1 ? "cgtp_widen" : "cgtp_incoming",
-                                               (int[]){v == 1 ? 0 : v, 0, 0}, NULL, 1, &q);
+                                : build_through(c->p, v == 1 ? "cgtp_widen" : "cgtp_incoming",
+                                                (int[]){v == 1 ? 0 : v, 0, 0}, NULL, 1, &q);
 }
 
 /* The input in whose place gradients of weights wait. */
@@ -126,27 +93,27 @@ static struct argument weights(struct conv_program *c, const struct path *path, 
         return weights_in(c, path, number, channel);
     const char *mul = c->p->spreads > 1 ? arena_printf(c->a, "%d", path->mul_x) : "";
     const struct argument channels =
-        some ? conv_variable(arena_printf(c->a, "channels%s", mul), 1) : build_number(v);
+        some ? build_variable(arena_printf(c->a, "channels%s", mul), 1) : build_number(v);
     const struct place *place = &c->p->place[c->place[number]];
     if (place->how == HOW_CODE) { /* they wait where the weights were */
         const int in = waits_in(c, place);
         const struct argument all[] = {in_slices(c, path, in, c->place[number], channel), channels};
-        return conv_through(c,
-                            of > 1              ? "cgtp_outgoing_slice_apart"
-                            : c->shift[in] >= 0 ? "cgtp_outgoing_shifted"
-                                                : "cgtp_outgoing_slice",
-                            (int[]){v, of > 1 ? of : 0, 0}, type, 2, all);
+        return build_through(c->p,
+                             of > 1              ? "cgtp_outgoing_slice_apart"
+                             : c->shift[in] >= 0 ? "cgtp_outgoing_shifted"
+                                                 : "cgtp_outgoing_slice",
+                             (int[]){v, of > 1 ? of : 0, 0}, type, 2, all);
     }
-    struct argument q = conv_from(conv_at(c->place[number], 0), path->weight_offset + channel);
+    struct argument q = build_from(conv_at(c->place[number], 0), path->weight_offset + channel);
     if (c->p->spreads > 1)
         build_term(&q.at, first_lane(c), v * of);
     if (of > 1)
-        return conv_through(c, "cgtp_outgoing_apart", (int[]){v, of, 0}, type, 2,
-                            (struct argument[]){q, channels});
+        return build_through(c->p, "cgtp_outgoing_apart", (int[]){v, of, 0}, type, 2,
+                             (struct argument[]){q, channels});
     if (!some && (!aligned || aligned >= v))
-        return conv_through(c, "cgtp_outgoing", (int[]){v, 0, 0}, type, 1, &q);
+        return build_through(c->p, "cgtp_outgoing", (int[]){v, 0, 0}, type, 1, &q);
     const struct argument all[] = {q, channels};
-    return conv_through(c, "cgtp_outgoing_some", (int[]){v, aligned, 0}, type, 2, all);
+    return build_through(c->p, "cgtp_outgoing_some", (int[]){v, aligned, 0}, type, 2, all);
 }
 
 /* The lane's part of a row of slot z, or of what is added to it. */
@@ -155,11 +122,12 @@ static struct argument part_of_z(struct conv_program *c, const struct path *path
     const int at = z_before(c, path);
     if (conv_operand(c, number)->output || !c->g->keeps_z)
         return build_in(c->local[number], at);
-    struct argument q = conv_from(conv_at(c->place[number], 0), 0);
+    struct argument q = build_from(conv_at(c->place[number], 0), 0);
     if (at)
         build_term(&q.at, "CGTP_LANES", at);
-    return conv_through(c, "cgtp_kept", (int[]){conv_channels(c->s, path->mul_x) * (2 * path->l3 + 1), 0, 0},
-                        NULL, 2, (struct argument[]){q, conv_variable("lane", 1)});
+    return build_through(c->p, "cgtp_kept",
+                         (int[]){conv_channels(c->s, path->mul_x) * (2 * path->l3 + 1), 0, 0}, NULL, 2,
+                         (struct argument[]){q, build_variable("lane", 1)});
 }
 
 /* What the code of a path, and of those that are computed with it, is given, for a channel of y. */

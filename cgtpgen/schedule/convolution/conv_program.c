@@ -26,16 +26,6 @@ static void declare_x(struct conv_program *c, int number, bool zeros)
                 x_elements(c, c->s->x[i]), zeros);
 }
 
-/* Elements of a lane's sums for n values (cgtp_sums_length). */
-static int sums_length(int n)
-{
-    const int rest = n % LANES;
-    int power = rest ? 1 : 0;
-    while (power < rest)
-        power *= 2;
-    return n - rest + power;
-}
-
 /* A row of x that is shifted, to the lane's arrays. */
 static void load_shifted_x(struct conv_program *c, int number, int place)
 {
@@ -45,7 +35,7 @@ static void load_shifted_x(struct conv_program *c, int number, int place)
         const struct argument all[] = {
             build_in(c->x[number][c->s->x[i]], 0), conv_at(place, i),
             conv_at(c->shift[number], 0),          build_number(conv_in_chunk(o, b->offset)),
-            conv_variable("channel_block", 1),     conv_variable("lane", 1)};
+            build_variable("channel_block", 1),    build_variable("lane", 1)};
         build_call(c->p, conv_clears(c, b->channels) ? "cgtp_load_shifted_some" : "cgtp_load_shifted",
                    (int[]){b->components, 0}, 6, all);
         build_last(c->p)->spread = conv_spread(c, (int)b->channels, 1);
@@ -75,7 +65,7 @@ static void find_weights_at(struct conv_program *c, int number)
             continue;
         build_call(c->p, "cgtp_shifted_lane", (int[]){0}, 3,
                    (struct argument[]){build_in(c->weight[number][k], 0), conv_at(c->shift[number], 0),
-                                       conv_variable("lane", 1)});
+                                       build_variable("lane", 1)});
         build_last(c->p)->spread = k;
         build_last(c->p)->table = "w";
     }
@@ -89,7 +79,7 @@ static void move_x(struct conv_program *c, int number, int place, int first, boo
     struct argument *all = NEW_ARRAY(c->a, struct argument, 2 * c->s->xs + 1);
     bool apart = false;
     int n = 0;
-    all[n++] = conv_variable("lane", 1);
+    all[n++] = build_variable("lane", 1);
     if (load && c->shift[number] >= 0) {
         load_shifted_x(c, number, place);
         return;
@@ -141,7 +131,7 @@ static void load_rows(struct conv_program *c)
         if (c->shift[i] >= 0 && o->slot == SLOT_Y)
             build_call(c->p, "cgtp_load_shifted_row", (int[]){(int)o->dim, 0}, 4,
                        (struct argument[]){build_in(c->local[i], 0), conv_at(c->place[i], 0),
-                                           conv_at(c->shift[i], 0), conv_variable("lane", 1)});
+                                           conv_at(c->shift[i], 0), build_variable("lane", 1)});
         else if (c->place[i] >= 0 && o->slot == SLOT_Y) {
             struct argument row = conv_at(c->place[i], 0);
             if (c->s->lanes < LANES)
@@ -160,7 +150,8 @@ static void declare_sums(struct conv_program *c)
         const int number = conv_number(c, true, c->g->demand->output[i]);
         int begin, ys = conv_summed_ys(c->g, c->s, &begin);
         if (conv_operand(c, number)->slot == SLOT_Y)
-            declare(c, &c->local[number], conv_operand(c, number)->symbol, begin + sums_length(ys), true);
+            declare(c, &c->local[number], conv_operand(c, number)->symbol,
+                    begin + build_sums_length(ys, LANES), true);
         if (conv_operand(c, number)->slot == SLOT_X)
             declare_x(c, number, true);
     }
@@ -172,11 +163,11 @@ static void declare_sums(struct conv_program *c)
 static void sum_lanes(struct conv_program *c, int number)
 {
     int begin, ys = conv_summed_ys(c->g, c->s, &begin);
-    const struct argument row = conv_from(conv_at(c->place[number], 0), begin),
+    const struct argument row = build_from(conv_at(c->place[number], 0), begin),
                           sums = build_in(c->local[number], begin);
     const char *way = c->g->reduces ? "CGTP_STORE" : conv_how(c->g);
     if (c->s->lanes < LANES) {
-        const struct argument all[] = {row, sums, conv_variable("there", 1)};
+        const struct argument all[] = {row, sums, build_variable("there", 1)};
         build_call(c->p, "cgtp_reduce_items", (int[]){ys, 0}, 3, all);
         build_last(c->p)->type = arena_printf(c->a, "%s, %d", way, c->s->lanes);
         return;
@@ -198,7 +189,7 @@ static void sum_warps(struct conv_program *c, int n, const int *number)
 {
     if (c->g->orders) {
         const char *leads = c->s->channel_blocks > 1 ? "channel_block == 0 && lane == 0" : "lane == 0";
-        const struct argument all[] = {conv_at(c->items, 0), conv_at(c->item, 0), conv_variable(leads, 1)};
+        const struct argument all[] = {conv_at(c->items, 0), conv_at(c->item, 0), build_variable(leads, 1)};
         build_call(c->p, "cgtp_lead_number", (int[]){0}, 3, all);
     }
     for (int i = 0; i < n; i++) {
@@ -456,8 +447,8 @@ static void begin_receiver(struct conv_program *c)
             if (c->g->keeps_z && at)
                 build_term(&to.at, "CGTP_LANES", at);
             build_call(c->p, c->g->keeps_z ? "cgtp_keep_segments" : "cgtp_load_segments", (int[]){0}, 4,
-                       (struct argument[]){to, conv_at(row, 0), conv_variable("channel_block", 1),
-                                           conv_variable("lane", 1)});
+                       (struct argument[]){to, conv_at(row, 0), build_variable("channel_block", 1),
+                                           build_variable("lane", 1)});
             if (of_table(c, mul, true) && c->g->keeps_z)
                 build_last(c->p)->scaled = conv_has_factors(c->g, c->s, mul);
             else
@@ -475,8 +466,8 @@ static void end_receiver(struct conv_program *c)
         const struct argument pair[] = {build_in(c->carried[number[i]], 0), build_in(c->local[number[i]], 0)};
         if (c->s->lanes < LANES)
             build_call(c->p, "cgtp_join_items", (int[]){c->s->lanes, 0}, 1, &pair[1]);
-        sums[i] = c->g->carries ? conv_through(c, "cgtp_carried", (int[]){0}, NULL, 2, pair)
-                                : conv_through(c, "cgtp_plain", (int[]){0}, NULL, 1, &pair[1]);
+        sums[i] = c->g->carries ? build_through(c->p, "cgtp_carried", (int[]){0}, NULL, 2, pair)
+                                : build_through(c->p, "cgtp_plain", (int[]){0}, NULL, 1, &pair[1]);
     }
     if (c->g->hands_over)
         build_hand_over(c->p, n, sums);
@@ -487,12 +478,12 @@ static void end_receiver(struct conv_program *c)
             build_call(c->p, "cgtp_finish", (int[]){0}, 2, pair);
         for (int k = 0; k < c->s->parts; k++) {
             const int mul = c->s->part[k];
-            const struct argument part = conv_from(pair[1], z_begin(c, mul));
+            const struct argument part = build_from(pair[1], z_begin(c, mul));
             scale(c, mul, part);
             build_call(c->p, "cgtp_store_segments", (int[]){0}, 5,
                        (struct argument[]){conv_at(c->rows, 0), part, conv_at(row, 0),
-                                           conv_variable("channel_block", 1),
-                                           conv_variable("cgtp_reload_lane()", 1)});
+                                           build_variable("channel_block", 1),
+                                           build_variable("cgtp_reload_lane()", 1)});
             of_table(c, mul, true);
             build_meet(c->p, SCOPE_WARP);
         }

@@ -51,13 +51,8 @@ static inline const struct operand *conv_operand(const struct conv_program *c, i
     return &c->k->operand[number];
 }
 
-/* Arguments: a field of a place; a variable times a number; one passed through a conversion, after whose
- * numbers a type stands; one so many elements further. */
+/* A field of a place. */
 struct argument conv_at(int place, int field);
-struct argument conv_variable(const char *name, int64_t by);
-struct argument conv_through(struct conv_program *, const char *function, const int *numbers,
-                             const char *type, int arguments, const struct argument *);
-struct argument conv_from(struct argument, int64_t offset);
 
 /* Are registers of channels that are not there to be zeros, where rows that are shifted have what others do:
  * as sums over lanes have them? */
