@@ -57,6 +57,9 @@ static void alternatives_overlap(void **state)
     assert_int_equal(both.field[1].at, 0);
     assert_int_equal(both.bytes, 192);
     assert_null(layout_check(a, &both));
+    layout_pad(a, &both, 128); /* all of it: padding begins at 0, too */
+    assert_int_equal(both.bytes, 256);
+    assert_int_equal(both.field[2].bytes, 256);
 }
 
 static void sizes_stop(void **state)
