@@ -265,6 +265,22 @@ def models_table(path):
         yield f"| {model}, {step} | " + " | ".join(cells) + " |"
 
 
+def registers_table(path):
+    """Of make ptxas-table: the most registers of a kernel's functions, bytes spilled where there are some, predicted time."""
+    with open(path, newline="") as file:
+        file.readline()
+        lines = list(csv.DictReader(file, delimiter="\t"))
+    arches = list(dict.fromkeys(line["arch"] for line in lines))
+    found = {(line["product"], line["kernel"], line["arch"]): line for line in lines}
+    yield "| registers, predicted ns of an item | " + " | ".join(arches) + " |"
+    yield "|---|" + "---|" * len(arches)
+    for product, kernel in dict.fromkeys((line["product"], line["kernel"]) for line in lines):
+        of = [found[product, kernel, arch] for arch in arches]
+        yield f"| {product}, {kernel.replace('_', ' ')} | " + " | ".join(
+            line["registers"] + (f" (spills {line['spilled']} bytes)" if line["spilled"] != "0" else "") +
+            f", {line['predicted_ns_per_item']}" for line in of) + " |"
+
+
 def draw(table):
     """A logarithmic picture: the roof, a filled mark for ours, an open one for others."""
     found = list(points(table))
@@ -331,7 +347,8 @@ def draw_kernels(found):
 
 
 def tables_of(paths):
-    stable = [path for path in paths if "stability" in path or "models" in path]
+    makers = {"stability": stability_table, "models": models_table, "ptxas": registers_table}
+    stable = [path for path in paths if any(word in path for word in makers)]
     kernels = [read_kernels(path) for path in paths if "kernels" in path]
     tables = [Table(path) for path in paths if path not in stable and "kernels" not in path]
     sections = {"behind": behind(tables + kernels)}
@@ -342,7 +359,7 @@ def tables_of(paths):
         for name in table.tables():
             sections[f"{name} {table.gpu}"] = roofline_table(table) if name == "roofline" else times_table(table, name)
     for path in stable:
-        sections[path.rpartition("/")[2]] = (models_table if "models" in path else stability_table)(path)
+        sections[path.rpartition("/")[2]] = next(made for word, made in makers.items() if word in path)(path)
     for name, lines in sections.items():
         yield f"<!-- {name} -->\n" + "\n".join(lines) + "\n"
 
