@@ -83,6 +83,15 @@ def by_edge(case, model):
     return model(inputs | {'edge_vectors': vectors})['edge_forces']
 
 
+def by_atom(case, model):
+    """Virials of atoms, which SevenNet makes of those of edges to them."""
+    for module in model.modules():
+        if hasattr(module, 'use_atomic_virial'):
+            module.use_atomic_virial = True
+    model.eval().set_is_batch_data(False)
+    return model(case.inputs(torch.float64, DEVICE))['inferred_atomic_virial'].detach()
+
+
 def equal(found, wanted):
     return all(torch.equal(a, b) for a, b in zip(found, wanted))
 
@@ -171,6 +180,8 @@ def main():
     model, terms = swapped(case, 'f64')
     if NAME == 'nequip':
         near(by_edge(case, model), by_edge(case, case.model), 'f64', terms, 'f64: forces of single edges')
+    if NAME == 'sevennet':
+        near(by_atom(case, copy.deepcopy(model)), by_atom(case, case.like(torch.float64, DEVICE)), 'f64', terms, 'f64: virials of atoms')
     differences(case, model, terms)
     dynamics(case, model, terms)
     done()
