@@ -349,7 +349,7 @@ CGTP_DEVICE void cgtp_reduce_across_warps(Row row, const real *from, int items)
             CGTP_UNROLL
             for (int member = 1; member < warps; member++)
                 sum += from[(i * warps + member) * length + j];
-            cgtp_bring_out<how>(row(i) + j, sum);
+            cgtp_deliver<how>(row(i) + j, sum);
         }
 }
 

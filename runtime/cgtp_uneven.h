@@ -201,7 +201,7 @@ CGTP_DEVICE void cgtp_reduce_items(T *to, real *value, bool there)
     cgtp_sums<width, lanes>(some);
     const int index = cgtp_sums_index<width>();
     if (there && cgtp_lane() % lanes < width && index < here)
-        cgtp_bring_out<how>(to + done + index, some[0]);
+        cgtp_deliver<how>(to + done + index, some[0]);
     if constexpr (left > lanes)
         cgtp_reduce_items<n, how, lanes, done + lanes>(to, value, there);
 }

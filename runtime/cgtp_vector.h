@@ -69,7 +69,7 @@ CGTP_DEVICE void cgtp_leave(real *global, real value)
 }
 
 enum cgtp_how { CGTP_STORE, CGTP_ADD }; /* CGTP_ADD: atomically */
-template <cgtp_how how, typename T> CGTP_DEVICE void cgtp_bring_out(T *global, real value)
+template <cgtp_how how, typename T> CGTP_DEVICE void cgtp_deliver(T *global, real value)
 {
     if constexpr (how == CGTP_ADD)
         cgtp_add(global, value);
@@ -131,7 +131,7 @@ template <int n, cgtp_how how, typename T> CGTP_DEVICE void cgtp_reduce_lanes(T 
     cgtp_sums<width>(value);
     const int index = cgtp_sums_index<width>();
     if (cgtp_lane() < width && (here == width || index < here))
-        cgtp_bring_out<how>(to + index, value[0]);
+        cgtp_deliver<how>(to + index, value[0]);
     if constexpr (n > CGTP_LANES)
         cgtp_reduce_lanes<n - CGTP_LANES, how>(to + CGTP_LANES, value + CGTP_LANES);
 }
@@ -241,7 +241,7 @@ template <int n, cgtp_how how, typename T> CGTP_DEVICE void cgtp_join_sums(T *to
     cgtp_sums<CGTP_WIDE, group>(sum);
     const int index = chunk * CGTP_WIDE + cgtp_sums_index<CGTP_WIDE>();
     if (member < CGTP_WIDE)
-        cgtp_bring_out<how>(to + index, sum[0]);
+        cgtp_deliver<how>(to + index, sum[0]);
 }
 
 } // namespace
