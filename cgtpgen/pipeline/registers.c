@@ -38,7 +38,8 @@ struct counted {
     int *since; /* when a call wrote it: what nobody reads of that is not kept; -1: none did */
     int *row; /* [places]: of items that warps take: what codes of a block read there, for all channels alike;
                  -1 */
-    int open[64], n; /* brackets */
+    int places, *place; /* locals that say where numbers are (is_place), declared so far */
+    int open[64], n;    /* brackets */
 };
 
 /* Does it say where a lane's numbers are, for codes of the same turn? */
@@ -104,9 +105,8 @@ static void execute(struct counted *c, const struct call *call)
             place[i].first = live_values(&c->live, channels * a->apart, c->words);
     }
     live_code(&c->live, call->code, channels, c->words, place);
-    for (int i = 0; i < c->p->locals; i++)
-        if (is_place(&c->p->local[i]) && c->first[i] >= 0)
-            live_touch(&c->live, c->first[i], c->p->local[i].elements);
+    for (int i = 0; i < c->places; i++)
+        live_touch(&c->live, c->first[c->place[i]], c->p->local[c->place[i]].elements);
     c->live.step++;
     for (int i = r->inputs, n = call->arguments - r->outputs; i < r->inputs + r->outputs; i++, n++)
         if (call->argument[n].of != ARGUMENT_LOCAL && place[i].first >= 0)
@@ -151,6 +151,7 @@ static void count_alive(struct pipeline *p)
     c.begin = NEW_ARRAY(scratch, int, p->locals + 1);
     c.since = NEW_ARRAY(scratch, int, p->locals + 1);
     c.row = NEW_ARRAY(scratch, int, p->places + 1);
+    c.place = NEW_ARRAY(scratch, int, p->locals + 1);
     for (int i = 0; i < p->locals; i++) {
         c.first[i] = c.since[i] = -1;
         c.begin[i] = p->steps;
@@ -162,6 +163,8 @@ static void count_alive(struct pipeline *p)
             const bool held = l->begins == LOCAL_ANY || l->begins == LOCAL_ZERO;
             c.first[s->number] = held ? live_values(&c.live, l->elements, words_of(&c, l)) : -1;
             c.begin[s->number] = i;
+            if (is_place(l))
+                c.place[c.places++] = s->number;
         }
         if (s->call)
             run_call(&c, s->call);
