@@ -1,4 +1,5 @@
-/* edges.h - what the files share that print pipelines of edges: print_edges.c, print_rows.c. */
+/* edges.h - what the files share that print pipelines of edges: print_edges.c, print_rows.c, print_stores.c,
+ * print_stores.c. */
 #ifndef CGTPGEN_EDGES_H
 #define CGTPGEN_EDGES_H
 
@@ -30,6 +31,16 @@ int edges_step(struct edges *, int i);
 
 /* Where a field of a place is, of the version that is worked on. */
 const char *edges_version(const struct edges *, const struct place *, int field);
+
+/* An element for each of the edges side by side; the row of item `item` (an expression) that a worker's sums
+ * of it go to; of sums that a team's warps have a version, and each warp's in it. */
+const char *edges_of_item(const struct edges *, const char *name);
+const char *edges_item_row(const struct edges *, const struct place *, const char *item);
+const char *edges_of_team(const struct edges *, const struct place *, const char *version, const char *warp);
+
+/* Functions by which stores are done that turns have and, for what is left, the tile's end; a store. */
+void edges_stores(struct edges *);
+void edges_store(struct edges *, const struct step *);
 
 /* A field of a place's version, of struct `from`: "at.x_s0". */
 const char *edges_field(const struct edges *, const struct place *, int field, const char *from);

@@ -8,68 +8,12 @@
 
 #include <string.h>
 
-static const struct place *place_of(const struct edges *c, const struct access *a)
-{
-    return &c->p->place[a->place];
-}
-
-/* An element for each of the edges side by side. */
-static const char *of_item(const struct edges *c, const char *name)
-{
-    return edges_abreast(c) ? arena_printf(c->a, "%s[side]", name) : name;
-}
-
 static const struct loop *edge_loop(const struct edges *c)
 {
     int last = 0;
     for (int i = 0; i < c->p->loop_count; i++)
         last = c->p->loop[i].counted ? last : i;
     return &c->p->loop[last];
-}
-
-/* ---- where places are ---- */
-
-/* The row of item `item` (an expression) that a worker's sums of it go to. */
-static const char *item_row(const struct edges *c, const struct place *q, const char *item)
-{
-    if (!q->rows)
-        return arena_printf(c->a, "l.%s + %s * %s", q->operand->array, item, edges_stride(c, q->operand));
-    return arena_printf(c->a, "l.%s%s + (%s * %d%s%s) * %d", q->name, q->rows, item, q->parts,
-                        q->part ? arena_printf(c->a, " + %d", q->part) : "",
-                        q->part_of_warp ? " + channel_block" : "", q->row_elements);
-}
-
-static const char *row_in_memory(const struct edges *c, const struct place *q)
-{
-    if (q->table)
-        return arena_printf(c->a, "%sout", q->name);
-    if (c->item)
-        return item_row(c, q, c->item);
-    if (q->operand->index == INDEX_RECEIVER)
-        return arena_printf(c->a, "l.%s + (int64_t)node * %s", q->operand->array,
-                            edges_stride(c, q->operand));
-    return item_row(c, q, c->p->walk.orders && !edges_abreast(c) ? "at.item" : "edge");
-}
-
-/* Of sums that a team's warps have: a version, and each warp's in it. */
-static const char *of_team(const struct edges *c, const struct place *q, const char *version,
-                           const char *warp)
-{
-    const char *at = arena_printf(c->a, "sums.%s[(unsigned)%s %% %d]", q->name, version, q->stages);
-    return q->summed ? arena_printf(c->a, "%s[%s]", at, warp) : at;
-}
-
-const char *edges_version(const struct edges *c, const struct place *q, int field)
-{
-    const struct group *g = &c->p->group[q->group];
-    if (c->rows)
-        return arena_printf(c->a, "%srow", q->name);
-    if (q->how == HOW_STANDS)
-        return row_in_memory(c, q);
-    if (!g->alias && q->stages > 1)
-        return of_team(c, q, "done", c->p->spread[0].blocks > 1 ? "channel_block" : "0");
-    const char *from = g->alias ? g->alias : g->name ? arena_printf(c->a, "own.%s", g->name) : "own";
-    return edges_field(c, q, field, g->instead ? arena_printf(c->a, "%s.%s", from, q->name) : from);
 }
 
 /* ---- calls ---- */
@@ -141,120 +85,6 @@ static void print_hand_over(struct edges *c, const struct call *call)
     line(c->o, "continue;");
 }
 
-/* ---- stores ---- */
-
-static const char *fields_of(const struct edges *c, const struct place *q, const struct operand *o,
-                             int spread)
-{
-    struct text list = {.arena = c->a};
-    for (int i = 0; i < q->fields; i++)
-        if (q->field[i].operand == o && q->field[i].spread == spread)
-            text_printf(&list, ", %s", edges_version(c, q, i));
-    return text_string(&list);
-}
-
-/* From the staging buffer to the rows of the edge `number` of the tile or, whose stage is `from`, of its
- * sender. */
-static void print_edge_rows(struct edges *c, const struct place *q, const char *number, const char *from)
-{
-    for (int i = 0; i < q->fields; i++) {
-        const struct operand *o = q->field[i].operand;
-        if (i && o == q->field[i - 1].operand)
-            continue;
-        for (int k = 0; k < c->p->spreads; k++) {
-            const char *fields = fields_of(c, q, o, k);
-            if (!*fields)
-                continue;
-            if (q->rows && c->p->walk.turns)
-                line(c->o, "if (first + %s < tiles.kept)", number);
-            if (q->rows)
-                line(
-                    c->o,
-                    "cgtp_write_segments<%s, CGTP_STORE>(l.%s%s + (first + %s) * (int64_t)%d, channel_block, "
-                    "lane%s);",
-                    edges_table(c, k, q->table), o->symbol, q->rows, number, q->row_elements, fields);
-            else
-                line(c->o, "cgtp_write_segments<%s, CGTP_ADD>(l.%s + %s * %s, channel_block, lane%s);",
-                     edges_table(c, k, q->table), o->symbol,
-                     of_item(c, arena_printf(c->a, "%s.sender", from)), edges_stride(c, o), fields);
-        }
-    }
-}
-
-static void print_sums(struct edges *c, const struct place *q, int begin, int n)
-{
-    const char *item = edges_number(c->p, "item")
-                           ? arena_printf(c->a, "sums.item[(unsigned)(begin + i) %% %d]", q->stages)
-                           : "(first + begin + i)";
-    const char *from = of_team(c, q, "begin", "0"), *more = begin ? arena_printf(c->a, " + %d", begin) : "";
-    line(c->o, "auto %srow = [&](int i) { return %s%s; };", q->name, item_row(c, q, item), more);
-    line(c->o, "cgtp_reduce_across_warps<%d, %d, %s, %lld>(%srow, %s%s, items);", n, c->p->spread[0].blocks,
-         q->adds ? "CGTP_ADD" : "CGTP_STORE", (long long)q->operand->dim, q->name, from, more);
-}
-
-/* The functions by which stores are done that turns have and, for what is left, the tile's end. */
-static void print_stores(struct edges *c)
-{
-    bool sums = false;
-    for (int i = 0; i < c->p->steps; i++) {
-        const struct step *s = &c->p->step[i];
-        const struct place *q = s->kind == STEP_STORE ? place_of(c, &s->access[0]) : NULL;
-        if (!q || (!s->every && s->skew == 0))
-            continue;
-        if (!s->every) {
-            if (c->words->first)
-                line(c->o, "/* Brings gradients of x from the staging buffer to their rows. */");
-            if (q->rows)
-                line(c->o, "auto put_x = [&](int number) {");
-            else
-                line(c->o, "auto put_x = [&](const stage_%d &from) {", c->words->label);
-            print_edge_rows(c, q, "number", "from");
-            line(c->o, "};");
-            continue;
-        }
-        if (!sums) {
-            line(c->o, "/* Sums what the group's warps have of `items` edges from number `begin` of the tile "
-                       "on. */");
-            line(c->o, "auto reduce = [&](int begin, int items) {");
-        }
-        sums = true;
-        print_sums(c, q, q->field[0].at, q->field[0].length);
-        if (c->p->step[i + 1].kind != STEP_STORE)
-            line(c->o, "};");
-    }
-}
-
-/* Weights' gradients, from where the weights were. */
-static void print_weights(struct edges *c, const struct place *q)
-{
-    const struct place *in = &c->p->place[q->alias];
-    for (int k = 0; k < c->p->spreads; k++) {
-        int first = 0;
-        while (first < q->fields && q->field[first].spread != k)
-            first++;
-        if (first < q->fields && in->shifted)
-            line(c->o, "cgtp_write_shifted_weights<%s>(%sout, %s, at.%sshift, channel_block, lane);",
-                 edges_table(c, k, q->table), q->name, edges_version(c, q, first), in->name);
-        else if (first < q->fields)
-            line(c->o, "cgtp_write_lanes_weights<%s>(%sout, %s, channel_block, lane);",
-                 edges_table(c, k, q->table), q->name, edges_version(c, q, first));
-    }
-}
-
-/* Gradients of x, of this turn or of the one before; of weights. */
-static void print_store(struct edges *c, const struct step *s)
-{
-    const struct place *q = place_of(c, &s->access[0]);
-    if (q->alias >= 0) {
-        print_weights(c, q);
-    } else if (s->skew == 0) {
-        print_edge_rows(c, q, edges_abreast(c) ? "number" : "done", "at");
-    } else {
-        line(c->o, "if (done)");
-        line(c->o, "put_x(%s);", q->rows ? "done - 1" : "ring.before()");
-    }
-}
-
 /* ---- the tile ---- */
 
 static const char *count(const struct edges *c)
@@ -310,7 +140,7 @@ static void print_fill(struct edges *c)
     }
     edges_rows(c);
     edges_loads(c);
-    print_stores(c);
+    edges_stores(c);
     if (senders)
         line(c->o, "ring.begin(%s, load_item);", count(c));
     line(c->o, "tiles.resolve(graph, prologue);");
@@ -364,7 +194,7 @@ static void print_drain(struct edges *c)
     for (int i = 0; i < c->p->steps; i++) {
         const struct step *s = &c->p->step[i];
         if (s->kind == STEP_STORE && s->skew < 0)
-            print_store(c, s);
+            edges_store(c, s);
         if (s->kind == STEP_STORE && s->every)
             every = s->every;
     }
@@ -434,7 +264,7 @@ static void print_row(struct edges *c, const struct place *q)
     if (!c->p->walk.holds)
         edges_rows_out(c, q);
     line(c->o, "%s *const %sout = cgtp_nth_row(%sbase, %s, %s);", edges_type(c, q->operand), q->name, q->name,
-         item               ? of_item(c, "at.item")
+         item               ? edges_of_item(c, "at.item")
          : edges_abreast(c) ? "number"
                             : "done",
          edges_stride(c, q->operand));
@@ -508,7 +338,7 @@ int edges_step(struct edges *c, int i)
     case STEP_COPY:
         return print_copies(c, i);
     case STEP_STORE:
-        print_store(c, s);
+        edges_store(c, s);
         return i;
     case STEP_ZERO:
         line(c->o, "cgtp_clear_stages(own.ring, lane); /* which lanes without channels read */");

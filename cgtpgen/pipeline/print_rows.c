@@ -88,6 +88,56 @@ static bool is_by(const struct place *q, const char *table)
            (table ? q->table && strcmp(q->table, table) == 0 : !q->table);
 }
 
+/* ---- where places are ---- */
+
+/* The row of item `item` (an expression) that a worker's sums of it go to. */
+const char *edges_item_row(const struct edges *c, const struct place *q, const char *item)
+{
+    if (!q->rows)
+        return arena_printf(c->a, "l.%s + %s * %s", q->operand->array, item, edges_stride(c, q->operand));
+    return arena_printf(c->a, "l.%s%s + (%s * %d%s%s) * %d", q->name, q->rows, item, q->parts,
+                        q->part ? arena_printf(c->a, " + %d", q->part) : "",
+                        q->part_of_warp ? " + channel_block" : "", q->row_elements);
+}
+
+static const char *row_in_memory(const struct edges *c, const struct place *q)
+{
+    if (q->table)
+        return arena_printf(c->a, "%sout", q->name);
+    if (c->item)
+        return edges_item_row(c, q, c->item);
+    if (q->operand->index == INDEX_RECEIVER)
+        return arena_printf(c->a, "l.%s + (int64_t)node * %s", q->operand->array,
+                            edges_stride(c, q->operand));
+    return edges_item_row(c, q, c->p->walk.orders && !edges_abreast(c) ? "at.item" : "edge");
+}
+
+/* Of sums that a team's warps have: a version, and each warp's in it. */
+const char *edges_of_team(const struct edges *c, const struct place *q, const char *version, const char *warp)
+{
+    const char *at = arena_printf(c->a, "sums.%s[(unsigned)%s %% %d]", q->name, version, q->stages);
+    return q->summed ? arena_printf(c->a, "%s[%s]", at, warp) : at;
+}
+
+const char *edges_version(const struct edges *c, const struct place *q, int field)
+{
+    const struct group *g = &c->p->group[q->group];
+    if (c->rows)
+        return arena_printf(c->a, "%srow", q->name);
+    if (q->how == HOW_STANDS)
+        return row_in_memory(c, q);
+    if (!g->alias && q->stages > 1)
+        return edges_of_team(c, q, "done", c->p->spread[0].blocks > 1 ? "channel_block" : "0");
+    const char *from = g->alias ? g->alias : g->name ? arena_printf(c->a, "own.%s", g->name) : "own";
+    return edges_field(c, q, field, g->instead ? arena_printf(c->a, "%s.%s", from, q->name) : from);
+}
+
+/* An element for each of the edges side by side. */
+const char *edges_of_item(const struct edges *c, const char *name)
+{
+    return edges_abreast(c) ? arena_printf(c->a, "%s[side]", name) : name;
+}
+
 /* ---- where rows begin ---- */
 
 /* Of the lane's parts of the rows of senders. */

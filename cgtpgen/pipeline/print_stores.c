@@ -1,0 +1,122 @@
+/* print_stores.c - pipelines of edges: how rows leave: gradients of x and of weights from where they wait in
+ * shared memory, sums over the warps of a team, by templates of the runtime (cgtp_epilogue.h).
+ */
+#include "pipeline/edges.h"
+
+static const struct place *place_of(const struct edges *c, const struct access *a)
+{
+    return &c->p->place[a->place];
+}
+
+static const char *fields_of(const struct edges *c, const struct place *q, const struct operand *o,
+                             int spread)
+{
+    struct text list = {.arena = c->a};
+    for (int i = 0; i < q->fields; i++)
+        if (q->field[i].operand == o && q->field[i].spread == spread)
+            text_printf(&list, ", %s", edges_version(c, q, i));
+    return text_string(&list);
+}
+
+/* From the staging buffer to the rows of the edge `number` of the tile or, whose stage is `from`, of its
+ * sender. */
+static void print_edge_rows(struct edges *c, const struct place *q, const char *number, const char *from)
+{
+    for (int i = 0; i < q->fields; i++) {
+        const struct operand *o = q->field[i].operand;
+        if (i && o == q->field[i - 1].operand)
+            continue;
+        for (int k = 0; k < c->p->spreads; k++) {
+            const char *fields = fields_of(c, q, o, k);
+            if (!*fields)
+                continue;
+            if (q->rows && c->p->walk.turns)
+                line(c->o, "if (first + %s < tiles.kept)", number);
+            if (q->rows)
+                line(
+                    c->o,
+                    "cgtp_write_segments<%s, CGTP_STORE>(l.%s%s + (first + %s) * (int64_t)%d, channel_block, "
+                    "lane%s);",
+                    edges_table(c, k, q->table), o->symbol, q->rows, number, q->row_elements, fields);
+            else
+                line(c->o, "cgtp_write_segments<%s, CGTP_ADD>(l.%s + %s * %s, channel_block, lane%s);",
+                     edges_table(c, k, q->table), o->symbol,
+                     edges_of_item(c, arena_printf(c->a, "%s.sender", from)), edges_stride(c, o), fields);
+        }
+    }
+}
+
+static void print_sums(struct edges *c, const struct place *q, int begin, int n)
+{
+    const char *item = edges_number(c->p, "item")
+                           ? arena_printf(c->a, "sums.item[(unsigned)(begin + i) %% %d]", q->stages)
+                           : "(first + begin + i)";
+    const char *from = edges_of_team(c, q, "begin", "0"),
+               *more = begin ? arena_printf(c->a, " + %d", begin) : "";
+    line(c->o, "auto %srow = [&](int i) { return %s%s; };", q->name, edges_item_row(c, q, item), more);
+    line(c->o, "cgtp_reduce_across_warps<%d, %d, %s, %lld>(%srow, %s%s, items);", n, c->p->spread[0].blocks,
+         q->adds ? "CGTP_ADD" : "CGTP_STORE", (long long)q->operand->dim, q->name, from, more);
+}
+
+/* The functions by which stores are done that turns have and, for what is left, the tile's end. */
+void edges_stores(struct edges *c)
+{
+    bool sums = false;
+    for (int i = 0; i < c->p->steps; i++) {
+        const struct step *s = &c->p->step[i];
+        const struct place *q = s->kind == STEP_STORE ? place_of(c, &s->access[0]) : NULL;
+        if (!q || (!s->every && s->skew == 0))
+            continue;
+        if (!s->every) {
+            if (c->words->first)
+                line(c->o, "/* Brings gradients of x from the staging buffer to their rows. */");
+            if (q->rows)
+                line(c->o, "auto put_x = [&](int number) {");
+            else
+                line(c->o, "auto put_x = [&](const stage_%d &from) {", c->words->label);
+            print_edge_rows(c, q, "number", "from");
+            line(c->o, "};");
+            continue;
+        }
+        if (!sums) {
+            line(c->o, "/* Sums what the group's warps have of `items` edges from number `begin` of the tile "
+                       "on. */");
+            line(c->o, "auto reduce = [&](int begin, int items) {");
+        }
+        sums = true;
+        print_sums(c, q, q->field[0].at, q->field[0].length);
+        if (c->p->step[i + 1].kind != STEP_STORE)
+            line(c->o, "};");
+    }
+}
+
+/* Weights' gradients, from where the weights were. */
+static void print_weights(struct edges *c, const struct place *q)
+{
+    const struct place *in = &c->p->place[q->alias];
+    for (int k = 0; k < c->p->spreads; k++) {
+        int first = 0;
+        while (first < q->fields && q->field[first].spread != k)
+            first++;
+        if (first < q->fields && in->shifted)
+            line(c->o, "cgtp_write_shifted_weights<%s>(%sout, %s, at.%sshift, channel_block, lane);",
+                 edges_table(c, k, q->table), q->name, edges_version(c, q, first), in->name);
+        else if (first < q->fields)
+            line(c->o, "cgtp_write_lanes_weights<%s>(%sout, %s, channel_block, lane);",
+                 edges_table(c, k, q->table), q->name, edges_version(c, q, first));
+    }
+}
+
+/* Gradients of x, of this turn or of the one before; of weights. */
+void edges_store(struct edges *c, const struct step *s)
+{
+    const struct place *q = place_of(c, &s->access[0]);
+    if (q->alias >= 0) {
+        print_weights(c, q);
+    } else if (s->skew == 0) {
+        print_edge_rows(c, q, edges_abreast(c) ? "number" : "done", "at");
+    } else {
+        line(c->o, "if (done)");
+        line(c->o, "put_x(%s);", q->rows ? "done - 1" : "ring.before()");
+    }
+}
