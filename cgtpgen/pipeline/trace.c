@@ -15,6 +15,7 @@ struct runner {
     struct arena *arena;
     const struct pipeline *p;
     int scenario, levels, most;
+    int period, repeat;  /* of turns that are known, those in the middle are as others a period before */
     struct trace *trace; /* NULL: turns are counted */
     int turns;           /* of all loops that are not counted */
     int inside;          /* the loop whose turn it is */
@@ -91,22 +92,36 @@ static int common_multiple(int a, int b)
     return a / divisor(a, b) * b;
 }
 
-/* Turns after which stages and what is under way are as they were before: the period of all rings, of rounds
- * that some steps are not done in all of, and what is ahead at their begin and end. */
-static int turns_most(const struct pipeline *p)
+/* The period of all rings, of rounds that some steps are not done in all of. */
+static int period_of(const struct pipeline *p)
 {
-    int period = 1, ahead = 0;
+    int period = 1;
     bool rounds = false;
     for (int i = 0; i < p->places; i++)
         period = common_multiple(period, p->place[i].stages / divisor(p->place[i].stages, p->place[i].rate));
+    for (int i = 0; i < p->steps; i++)
+        rounds |= p->step[i].below;
+    for (int i = 0; i < p->loop_count && rounds; i++)
+        period = common_multiple(period, !p->loop[i].counted && p->loop[i].end ? p->loop[i].end : 1);
+    return period;
+}
+
+/* Turns after which stages and what is under way are as they were before: a period, and what is ahead at its
+ * begin and end. */
+static int turns_repeat(const struct pipeline *p)
+{
+    int ahead = 0;
     for (int i = 0; i < p->steps; i++) {
         const int skew = p->step[i].skew < 0 ? -p->step[i].skew : p->step[i].skew;
         ahead = ahead > skew ? ahead : skew;
-        rounds |= p->step[i].below;
     }
-    for (int i = 0; i < p->loop_count && rounds; i++)
-        period = common_multiple(period, !p->loop[i].counted && p->loop[i].end ? p->loop[i].end : 1);
-    return period + ahead + 2 < TURNS_MOST ? period + ahead + 2 : TURNS_MOST;
+    return period_of(p) + ahead + 2;
+}
+
+static int turns_most(const struct pipeline *p)
+{
+    const int turns = turns_repeat(p);
+    return turns < TURNS_MOST ? turns : TURNS_MOST;
 }
 
 int trace_count(const struct pipeline *p)
@@ -124,7 +139,9 @@ static int turns_of(const struct runner *r, int loop, int time)
         bool clock = false;
         for (int i = 0; i < r->p->places; i++)
             clock |= r->p->place[i].clock == loop;
-        return clock || all < COUNTED_TURNS ? all : COUNTED_TURNS;
+        if (!clock)
+            return all < COUNTED_TURNS ? all : COUNTED_TURNS;
+        return all > r->repeat + r->period ? r->repeat + (all - r->repeat) % r->period : all;
     }
     if (r->levels == 1)
         return r->scenario;
@@ -318,7 +335,13 @@ static void run_all(struct runner *r)
 void trace_run(struct arena *a, const struct pipeline *p, int i, struct trace *t)
 {
     const int n = p->loop_count;
-    struct runner r = {.arena = a, .p = p, .scenario = i, .levels = levels_of(p), .most = turns_most(p)};
+    struct runner r = {.arena = a,
+                       .p = p,
+                       .scenario = i,
+                       .levels = levels_of(p),
+                       .most = turns_most(p),
+                       .period = period_of(p),
+                       .repeat = turns_repeat(p)};
     r.times = NEW_ARRAY(a, int, n);
     r.total = NEW_ARRAY(a, int, n);
     r.now = NEW_ARRAY(a, int, n);
