@@ -14,6 +14,7 @@ wide="-e 's/^instructions:/index_type: int64\n&/'"
 double="-e 's/^kernels: /precision: float64\n&/'"
 mixed=tests/simt/specs/conv_mixed.yaml
 widths='tests/simt/specs/conv_any.yaml tests/simt/specs/conv_blocks.yaml tests/simt/specs/conv_narrow.yaml'
+channels=tests/simt/specs/conv_channels.yaml
 layouts='g_mace_large_c32_graph g_mace_large_c32 g_mode_uvu_0 g_mode_uvuv_0 g_mode_uvw_shared g_mixed_modes'
 batches=
 for name in 128 double mixed phases plain; do batches="$batches tests/simt/specs/batch_$name.yaml"; done
@@ -36,10 +37,6 @@ if [ "$TEST_ALL" ]; then
     check_kernels golden_single "$single $three" "$cases" problems=tests/golden golden paths calls
     check_kernels pipelined_double cat tests/golden/g_mace_large_c32_graph.yaml problems=tests/golden sizes
     check_kernels convolutions cat "$(echo tests/simt/specs/conv_*.yaml)" sizes paths calls
-    check_kernels channels_half "sed -e 's/^kernels: .*/precision: bfloat16\n&/'" tests/simt/specs/conv_channels.yaml sizes paths
-    check_kernels channels_weights \
-        "sed -e 's/^kernels: .*/kernels: [forward, {name: backward, of: backward, outputs: [gw]}]/'" \
-        tests/simt/specs/conv_channels.yaml sizes paths # without weights to wait among
     check_kernels convolutions_any "sed $any" "$(echo tests/simt/specs/conv_*.yaml)" sizes paths calls
     check_kernels convolutions_any_atomic "sed $any_atomic" "$(echo tests/simt/specs/conv_*.yaml)" sizes paths
     check_kernels convolutions_any_wide "sed $any $wide" tests/simt/specs/conv_64.yaml sizes
@@ -115,10 +112,11 @@ else
         cases="$cases tests/simt/specs/$name.yaml"
     done
     check_kernels sample_convolutions "sed $three" "$cases" sizes calls
+    check_kernels sample_channels cat "$channels" sizes paths calls
     # channels that fill no warp, rows that begin anywhere
     check_kernels sample_widths cat "$widths" sizes paths calls
     check_kernels sample_widths_any "$irmul $double $any" "$widths" sizes
-    check_kernels sample_widths_atomic "sed $atomic -e 's/evaluation: convolution/&, channels: 2/'" "$widths" sizes
+    check_kernels sample_widths_atomic "sed $atomic -e 's/, channels: 2//' -e 's/evaluation: convolution/&, channels: 2/'" "$widths" sizes
     check_kernels sample_widths_compensated "sed -e 's/^instructions:/accumulate: compensated\n&/'" "$widths" paths
     check_kernels sample_any "sed $any $three" \
         "tests/simt/specs/conv_sums.yaml $mixed tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_parts_graph.yaml" \
