@@ -17,13 +17,10 @@ double cost_overlap(double instructions, double moved)
 
 /* ---- edges ---- */
 
-/* A copy takes so many instructions (with their addresses) or, where lanes' pieces are of the rows of several
- * edges, as long as their lines are looked up one after the other: in the time of one a multiprocessor issues
- * three instructions. */
-double cost_copies(double bytes, int piece, int abreast)
+/* A copy takes so many instructions, with their addresses. */
+double cost_copies(double bytes, int piece)
 {
-    const double issued = 6.8, of_line = 3, lines = abreast > 1 ? abreast : 0;
-    return bytes / piece * (issued > of_line * lines ? issued : of_line * lines);
+    return 6.8 * bytes / piece;
 }
 
 /* Shorter by way of shared memory where lanes' rows are four chunks of 16 bytes. */
@@ -68,7 +65,7 @@ static void count_place(struct work *w, const struct pipeline *p, const struct p
 {
     const int lanes = p->worker.lanes;
     if (q->how == HOW_ASYNC && !q->table)
-        w->copies += cost_copies((double)q->operand->dim * q->size * w->abreast / lanes, CHUNK, 1);
+        w->copies += cost_copies((double)q->operand->dim * q->size * w->abreast / lanes, CHUNK);
     if (q->operand && q->operand->slot == SLOT_Y)
         w->bytes += (double)q->operand->dim * operand_size(q->operand);
     for (int i = 0; i < q->fields && q->alias < 0; i++) {
@@ -76,7 +73,7 @@ static void count_place(struct work *w, const struct pipeline *p, const struct p
         const struct spread *s = spread_of(p, f);
         const double elements = (double)f->runs * f->lane;
         if (s && q->how == HOW_ASYNC)
-            w->copies += cost_copies(elements * q->size, q->piece, w->abreast);
+            w->copies += cost_copies(elements * q->size, q->piece);
         if (s && f->operand->slot == SLOT_X)
             w->bytes += elements / s->channels * s->mul / s->blocks * operand_size(f->operand);
     }

@@ -12,7 +12,7 @@ enum { COST_BYTES_AN_INSTRUCTION = 6 };
 double cost_overlap(double instructions, double moved);
 
 /* So many bytes of a lane by copies of so many bytes each. */
-double cost_copies(double bytes, int piece, int abreast);
+double cost_copies(double bytes, int piece);
 
 /* Instructions that a sum over lanes of so many bytes takes. */
 double cost_sum(int64_t bytes);

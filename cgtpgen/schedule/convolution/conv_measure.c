@@ -140,8 +140,7 @@ static double copies_of(const struct convolution *g, const struct path_set *s, c
     for (int i = 0; i < g->demand->kernel->form->inputs; i++) {
         const struct operand *o = kernel_input(g->demand->kernel, i);
         if (demand_reads(g->demand, i) && o->slot != SLOT_G)
-            copies += cost_copies(elements[o->slot] * operand_size(o), conv_piece(g, s, o),
-                                  o->slot == SLOT_Y ? 1 : conv_abreast(s));
+            copies += cost_copies(elements[o->slot] * operand_size(o), conv_piece(g, s, o));
     }
     return copies;
 }

@@ -8,8 +8,7 @@
 enum {
     INSTRUCTION = 16, /* bytes */
     INSTRUCTIONS_MOST = 1 << 30,
-    SHARED_INSTRUCTIONS = 10 << 10, /* of all paths, from which on those alike share loops */
-    LOOP_MOST = 3                   /* halves of what the cache next to the schedulers holds */
+    SHARED_INSTRUCTIONS = 10 << 10 /* of all paths, from which on those alike share loops */
 };
 
 /* Shared memory of a warp that there is, at one of the device's occupancies. */
@@ -465,36 +464,14 @@ static struct candidate fastest_limit(struct arena *scratch, const struct plan *
     return best;
 }
 
-/* Where each set has a loop of its own: of any length; or, if loops are long then, of at most half as long
- * again as what the cache next to the schedulers holds: whichever costs less with what they wait for. */
-static struct candidate fastest_alone(struct arena *scratch, const struct plan *plan, struct convolution *g,
-                                      const struct conv_choice *c)
-{
-    const int bytes = g->device->loop_bytes / 2 * LOOP_MOST;
-    struct candidate best =
-        fastest(scratch, plan, g, c, c->code ? (c->code << 10) / INSTRUCTION : INSTRUCTIONS_MOST);
-    bool far = false;
-    divide_as(scratch, plan, g, c, best);
-    for (int i = 0; i < g->sets; i++)
-        far |= cost_instructions(&g->set[i].work) * INSTRUCTION > bytes;
-    const double time = best.time * waits(g);
-    arena_empty(scratch);
-    if (!far || c->code)
-        return best;
-    const struct candidate q = fastest(scratch, plan, g, c, bytes / INSTRUCTION);
-    divide_as(scratch, plan, g, c, q);
-    best = q.time * waits(g) < time ? q : best;
-    arena_empty(scratch);
-    return best;
-}
-
 /* Chooses V, path sets and occupancy. */
 int conv_choose_sets(struct arena *a, const struct plan *plan, struct convolution *g,
                      const struct conv_choice *c)
 {
     struct arena *scratch = arena_scratch(a);
+    const int most = c->code ? (c->code << 10) / INSTRUCTION : INSTRUCTIONS_MOST; /* of a set's own loop */
     const struct candidate best =
-        g->shared || g->joined ? fastest_limit(scratch, plan, g, c) : fastest_alone(scratch, plan, g, c);
+        g->shared || g->joined ? fastest_limit(scratch, plan, g, c) : fastest(scratch, plan, g, c, most);
     g->cost = best.time;
     divide_as(scratch, plan, g, c, best);
     g->set = arena_copy(a, g->set, (size_t)g->sets * sizeof *g->set);
