@@ -1,5 +1,5 @@
-/* edges.h - what the files share that print pipelines of edges: print_edges.c, print_rows.c, print_stores.c,
- * print_stores.c. */
+/* edges.h - what the files share that print pipelines of edges: print_edges.c, print_rows.c, print_stores.c.
+ */
 #ifndef CGTPGEN_EDGES_H
 #define CGTPGEN_EDGES_H
 
