@@ -16,7 +16,8 @@ struct runner {
     const struct pipeline *p;
     int scenario, levels, most;
     int period, repeat;  /* of turns that are known, those in the middle are as others a period before */
-    struct trace *trace; /* NULL: turns are counted */
+    struct trace *trace; /* NULL: turns are counted, and */
+    int events, uses;    /* at most so many */
     int turns;           /* of all loops that are not counted */
     int inside;          /* the loop whose turn it is */
     int *times, *total;  /* [loops]: entered; turned */
@@ -198,14 +199,17 @@ static void emit(struct runner *r, int step, int ahead, bool skewed)
 {
     struct trace *t = r->trace;
     const struct step *s = &r->p->step[step];
-    if (!t || r->repeated[step])
+    if (r->repeated[step])
         return;
+    if (!t) {
+        r->events++;
+        r->uses += s->accesses;
+        return;
+    }
     const bool drained = skewed && s->skew == 0;
     const int last = s->every ? since(r, s, drained) : 0;
     if (s->every && !last)
         return;
-    if (t->events + 1 == t->event_capacity)
-        t->event = arena_grow(r->arena, t->event, t->events + 1, &t->event_capacity, sizeof *t->event);
     struct event *e = &t->event[t->events++];
     e->step = step;
     e->skewed = skewed;
@@ -213,11 +217,8 @@ static void emit(struct runner *r, int step, int ahead, bool skewed)
     e->use = t->uses;
     e[1] = (struct event){.closed = e->closed + (s->kind == STEP_COMMIT),
                           .hash = e->hash * TRACE_BASE + (uint64_t)(2 * step + skewed + 1)};
-    for (int i = 0; i < s->accesses; i++) {
-        if (t->uses == t->use_capacity)
-            t->use = arena_grow(r->arena, t->use, t->uses, &t->use_capacity, sizeof *t->use);
+    for (int i = 0; i < s->accesses; i++)
         t->use[t->uses++] = use_of(r, &s->access[i], s->skew + ahead - drained, last);
-    }
 }
 
 static int loop_step(const struct pipeline *p, int loop)
@@ -313,7 +314,7 @@ static void run(struct runner *r, int first, int end)
             i = trace_end(r->p, i);
             continue;
         }
-        if (!r->trace || r->repeated[i])
+        if (r->repeated[i])
             continue;
         emit(r, i, 0, false);
         if (kind == STEP_FILL || kind == STEP_DRAIN)
@@ -356,9 +357,8 @@ void trace_run(struct arena *a, const struct pipeline *p, int i, struct trace *t
         r.repeated[k] = is_repeated(p, k);
     }
     run_all(&r);
-    *t = (struct trace){0};
-    t->event = arena_grow(a, NULL, 0, &t->event_capacity, sizeof *t->event);
-    t->event[0] = (struct event){0};
+    *t = (struct trace){.event = NEW_ARRAY(a, struct event, r.events + 1),
+                        .use = NEW_ARRAY(a, struct use, r.uses + 1)};
     r.trace = t;
     run_all(&r);
 }

@@ -24,9 +24,9 @@ struct event {
 #define TRACE_BASE 0x9e3779b97f4a7c15u
 
 struct trace {
-    int events, event_capacity;
+    int events;
     struct event *event; /* and one that ends them */
-    int uses, use_capacity;
+    int uses;
     struct use *use;
 };
 
