@@ -372,6 +372,9 @@ $(BUILD)/bench/native: $(BENCH_NEEDS)
 $(BUILD)/bench/plain: $(BENCH_NEEDS)
 	@mkdir -p $(@D)
 	$(Q)$(call BENCH,-O3)
+$(BUILD)/bench/unset: $(BENCH_NEEDS)
+	@mkdir -p $(@D)
+	$(Q)$(call BENCH,)
 
 bench-generation: $(BUILD)/cgtpgen
 	$(Q)$(call quoted,$(PYTHON)) tests/bench/generation.py $< specs/*.yaml
@@ -387,7 +390,7 @@ bench-precisions: $(BUILD)/cgtpgen
 	$(Q)$(call quoted,$(PYTHON)) tests/bench/precisions.py $(BUILD)/bench/precisions $< $(call quoted,$(CC)) $(DEVICE) \
 	    $(PRECISIONS_SPECS:%=specs/%.yaml)
 
-bench: $(BUILD)/cgtpgen $(BUILD)/bench/native $(BUILD)/bench/plain
+bench: $(BUILD)/cgtpgen $(BUILD)/bench/native $(BUILD)/bench/plain $(BUILD)/bench/unset
 	$(Q)$(call quoted,$(PYTHON)) tests/bench/bench.py $(BUILD)/bench $< $(DEMO_SPEC) $(BENCH_EDGES)
 
 # Output that is kept in the repository, as samples and to see in review what a change of the generator does.

@@ -3,7 +3,8 @@
 
     bench.py FOLDER GENERATOR SPEC EDGES
 
-FOLDER has the programs native (-O3 -march=native) and plain (-O3) of bench.c. This interpreter runs e3nn if
+FOLDER has the programs native (-O3 -march=native), plain (-O3, as build rules compile products) and unset (as a project without flags of
+its own would) of bench.c. This interpreter runs e3nn if
 it can import it; PYTHON=... chooses another.
 """
 import os
@@ -27,6 +28,7 @@ def run(command):
 def main(folder, generator, spec, edges):
     results = [('generated, -O3 -march=native', run([f'{folder}/native', edges, 'generated', folder])),
                ('generated, -O3', run([f'{folder}/plain', edges, 'generated'])),
+               ('generated, without -O', run([f'{folder}/unset', edges, 'generated'])),
                ('dense loop in C, -O3 -march=native', run([f'{folder}/native', edges, 'dense']))]
     report = f'{folder}/report.json'
     with open(report, 'w') as f:
