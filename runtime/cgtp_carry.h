@@ -77,12 +77,13 @@ template <int n, typename Sum> struct cgtp_carried {
 
 /* Of a sum over rows, as cgtp_plain_elements. */
 template <typename Sum, int n> struct cgtp_carried_chunk {
+    static constexpr int elements = n;
     Sum (&sum)[n];
     real (&rest)[n];
 
-    CGTP_MEMBER void add(const real *row) const
+    CGTP_MEMBER void add(const real (&r)[n]) const
     {
-        cgtp_plain_elements<n>{rest}.add(row);
+        cgtp_plain_elements<n>{rest}.add(r);
         cgtp_carry(sum, rest);
     }
 };

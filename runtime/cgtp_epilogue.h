@@ -367,12 +367,11 @@ template <int n> CGTP_DEVICE void cgtp_read_stream(real *r, const real *p)
 
 /* n elements of a sum over rows, 16 bytes or one. */
 template <int n> struct cgtp_plain_elements {
+    static constexpr int elements = n;
     real (&sum)[n];
 
-    CGTP_MEMBER void add(const real *row) const
+    CGTP_MEMBER void add(const real (&r)[n]) const
     {
-        real r[n];
-        cgtp_read_stream<n>(r, row);
         CGTP_UNROLL
         for (int j = 0; j < n; j++)
             sum[j] += r[j];
@@ -380,23 +379,49 @@ template <int n> struct cgtp_plain_elements {
 };
 using cgtp_plain_chunk = cgtp_plain_elements<CGTP_WIDE>;
 
+/* Adds parts of rows, each `begin` elements on in its row, in order: row(i) of those from i on that are before `end`. So
+ * many are `together` on their way to the thread; the last few, too, whose number varies. */
+template <int together, int... begin, typename Chunk, typename Row>
+CGTP_DEVICE void cgtp_add_rows(const Chunk &sum, int64_t i, int64_t end, Row row)
+{
+    constexpr int parts = (int)sizeof...(begin), n = Chunk::elements;
+    constexpr int last = together < 4 ? together : together < 32 ? 4 : 8;
+    const auto add = [&](int64_t e, int rows) {
+        real r[last][parts][n];
+        CGTP_UNROLL
+        for (int k = 0; k < last; k++)
+            if (k < rows) {
+                const real *const from = row(e + k);
+                int part = 0;
+                (cgtp_read_stream<n>(r[k][part++], from + begin), ...);
+            }
+        CGTP_UNROLL
+        for (int k = 0; k < last; k++)
+            for (int part = 0; part < parts && k < rows; part++)
+                sum.add(r[k][part]);
+    };
+    for (; i + together <= end; i += together) {
+        CGTP_UNROLL
+        for (int k = 0; k < together; k += last)
+            add(i + k, together - k);
+    }
+    _Pragma("unroll 1") for (; i < end; i += last)
+        add(i, (int)(end - i));
+}
+
 /* Adds so much of the row of each of a sender's edges of the turn, in their order: row e begins at rows + e * length. Of a
  * row several parts may be added, `begin` elements on. So many are `together` on their way to the thread. */
 template <int together, int... begin, typename Chunk, typename Graph>
 CGTP_DEVICE void cgtp_gather_rows(const Chunk &sum, const real *rows, int64_t length, const Graph &graph,
                                   int64_t sender, const cgtp_turn &turn)
 {
-    constexpr int parts = (int)sizeof...(begin), edges [[maybe_unused]] = together > parts ? together / parts : 1;
+    constexpr int parts = (int)sizeof...(begin), edges = together > parts ? together / parts : 1;
     int64_t i = graph.sender_row[sender], end = graph.sender_row[sender + 1];
     if (!turn.first)
         i = cgtp_lower_bound(graph.by_sender, i, end, turn.from);
     if (!turn.last)
         end = cgtp_lower_bound(graph.by_sender, i, end, turn.kept);
-    _Pragma("unroll edges") for (; i < end; i++)
-    {
-        const real *const row = rows + graph.by_sender[i] * length;
-        (sum.add(row + begin), ...);
-    }
+    cgtp_add_rows<edges, begin...>(sum, i, end, [&](int64_t e) { return rows + graph.by_sender[e] * length; });
 }
 
 /* A sum from one turn to the next. */

@@ -284,9 +284,8 @@ template <int together, typename Chunk, typename Graph>
 CGTP_DEVICE void cgtp_gather_received_rows(const Chunk &sum, const real *rows, int64_t length, const Graph &graph,
                                            int64_t receiver)
 {
-    const int64_t end = graph.receiver_row[receiver + 1];
-    _Pragma("unroll together") for (int64_t e = graph.receiver_row[receiver]; e < end; e++)
-        sum.add(rows + e * length);
+    cgtp_add_rows<together, 0>(sum, graph.receiver_row[receiver], graph.receiver_row[receiver + 1],
+                               [&](int64_t e) { return rows + e * length; });
 }
 
 /* The sum of n elements of the partial rows of a node, in order; false: it has one run, whose row is there. */
@@ -298,14 +297,8 @@ CGTP_DEVICE bool cgtp_gather_chunks(real (&sum)[n], const real *rows, int64_t le
     const int64_t begin = first / chunk, last = (end - 1) / chunk;
     if (first < end && begin == last)
         return false;
-    _Pragma("unroll 4") for (int64_t i = begin; first < end && i <= last; i++)
-    {
-        real row[n];
-        cgtp_read_stream<n>(row, rows + (i * 2 + (first >= i * chunk)) * length);
-        CGTP_UNROLL
-        for (int j = 0; j < n; j++)
-            sum[j] += row[j];
-    }
+    cgtp_add_rows<4, 0>(cgtp_plain_elements<n>{sum}, begin, first < end ? last + 1 : begin,
+                        [=, begins = first](int64_t i) { return rows + (i * 2 + (begins >= i * chunk)) * length; });
     return true;
 }
 

@@ -57,6 +57,12 @@ static long long chunks_of(const struct operand *q, int aligned)
     return (long long)q->dim / elements_of(q, aligned);
 }
 
+/* Has a block threads of several rows, as each has few chunks? */
+static bool shares_block(const struct operand *q, int aligned)
+{
+    return 2 * chunks_of(q, aligned) <= THREADS;
+}
+
 static void emit_move(struct out *o, int per, bool begins, const char *sum, const char *row)
 {
     line(o, "cgtp_move_sum<%d>(%s, %s);", per, begins ? sum : row, begins ? row : sum);
@@ -94,6 +100,7 @@ void gather_begin(struct source *w, struct out *o, const struct form_output *f, 
     const int per = elements_of(q, aligned);
     const long long dim = (long long)q->dim, chunks = chunks_of(q, aligned),
                     blocks = (chunks + THREADS - 1) / THREADS;
+    const bool shared = shares_block(q, aligned);
     line(o, "/* %s: the rows of each %s's edges, added in %s; %s per thread. */", f->name,
          sender ? "sender" : "receiver", sender ? "the order of by_sender" : "their order",
          per == 1 ? "an element" : "16 bytes");
@@ -104,7 +111,12 @@ void gather_begin(struct source *w, struct out *o, const struct form_output *f, 
         line(o, "template <int together> CGTP_KERNEL(%d, 64 / together) %s_gather_%s(const launch l%s)",
              THREADS, w->form->name, f->symbol, in_turns ? ", const cgtp_turn turn" : "");
     line(o, "{");
-    if (blocks == 1) {
+    if (shared) {
+        line(o, "const int64_t thread = cgtp_block() * (int64_t)%d + cgtp_thread(), node = thread / %lld;",
+             THREADS, chunks);
+        line(o, "const int at = %s;",
+             scaled(w->arena, arena_printf(w->arena, "(int)(thread %% %lld)", chunks), per));
+    } else if (blocks == 1) {
         line(o, "const int64_t node = cgtp_block();");
         line(o, "const int at = %s;", scaled(w->arena, "cgtp_thread()", per));
     } else {
@@ -118,10 +130,12 @@ void gather_begin(struct source *w, struct out *o, const struct form_output *f, 
                     per));
     }
     line(o, "cgtp_launch_wait();");
-    if (chunks % THREADS) {
+    if (shared)
+        line(o, "if (node >= l.graph.%s)", sender ? "senders" : "receivers");
+    else if (chunks % THREADS)
         line(o, "if (at >= %lld)", dim);
+    if (shared || chunks % THREADS)
         line(o, "return;");
-    }
     line(o, "real sum[%d] = {0};", per);
     if (carried(w, f))
         line(o, "%s whole[%d] = {0}; /* to which the sum is to be added */", carried(w, f), per);
@@ -157,6 +171,9 @@ void gather_launch(struct source *w, struct out *o, const struct form_output *f,
     const long long blocks = (chunks_of(q, aligned) + THREADS - 1) / THREADS;
     const char *nodes = source_rows(w->plan, q->index);
     const char *all = blocks > 1 ? arena_printf(w->arena, "%s * %lld", nodes, blocks) : nodes;
+    if (shares_block(q, aligned))
+        all = arena_printf(w->arena, "(%s * %lld + %d) / %d", nodes, chunks_of(q, aligned), THREADS - 1,
+                           THREADS);
     const char *kernel = arena_printf(w->arena, "code::%s_gather_%s", w->form->name, f->symbol);
     if (!*arguments) /* rows on their way at once: more where there are few threads */
         kernel = arena_printf(w->arena, "cgtp_few_blocks(%s) ? %s<32> : %s<8>", all, kernel, kernel);
