@@ -7,6 +7,7 @@
 #include "emit/measured.h"
 #include "form/form.h"
 #include "form/lint.h"
+#include "pipeline/synced.h"
 #include "plan/plan.h"
 #include "schedule/check.h"
 #include "schedule/cover.h"
@@ -25,6 +26,19 @@ enum {
     MEMORY_MOST = 900 << 20, /* bytes that a spec may take */
     ENTRIES_MOST = 6000000   /* form_entries, for which it takes 600 MB */
 };
+
+struct kept {
+    struct wigner wigner;
+    struct synced *synced;
+};
+
+struct kept *compile_begin(struct arena *a)
+{
+    struct kept *kept = NEW(a, struct kept);
+    kept->wigner.arena = arena_part(a);
+    kept->synced = synced_begin(a);
+    return kept;
+}
 
 static void tell(struct product *product, const struct diag *diag, const struct options *options)
 {
@@ -99,7 +113,7 @@ static enum exit_status emit(struct arena *a, const struct options *options, str
 }
 
 /* Runs the passes on one spec. */
-static enum exit_status compile(struct arena *a, struct wigner *wigner, const struct options *options,
+static enum exit_status compile(struct arena *a, struct kept *kept, const struct options *options,
                                 struct mutation *mutation, struct product *product)
 {
     struct text dump = {.arena = a};
@@ -121,7 +135,7 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
         spec = NULL;
     if (spec && has(options->dump, DUMP_SPEC))
         spec_print(&dump, spec);
-    struct problem *problem = spec ? problem_build(a, wigner, spec, &diag) : NULL;
+    struct problem *problem = spec ? problem_build(a, &kept->wigner, spec, &diag) : NULL;
     if (problem) {
         if (has(options->dump, DUMP_PROBLEM))
             print_problem(&dump, problem);
@@ -145,8 +159,8 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
         const struct plan *plan = plan_build(a, problem, form);
         if (has(options->dump, DUMP_PLAN))
             plan_print(&dump, plan);
-        const struct target target = {.device = options->device,
-                                      .evaluations = options->backend->evaluations};
+        const struct target target = {
+            .device = options->device, .evaluations = options->backend->evaluations, .synced = kept->synced};
         struct schedules *all = schedules_build(a, plan, &target);
         all->mutation = mutation;
         product->schedules = all;
@@ -172,7 +186,7 @@ static enum exit_status compile(struct arena *a, struct wigner *wigner, const st
 
 /* compile() in no more memory than a spec may take. What grows with a spec and with all that is made of it
  * is memory, so that this bounds the time, too. */
-static enum exit_status compile_within(struct arena *a, struct wigner *wigner, const struct options *options,
+static enum exit_status compile_within(struct arena *a, struct kept *kept, const struct options *options,
                                        struct mutation *mutation, struct product *product)
 {
     jmp_buf outer;
@@ -192,18 +206,18 @@ static enum exit_status compile_within(struct arena *a, struct wigner *wigner, c
         tell(product, &diag, options);
         return EXIT_SPEC;
     }
-    enum exit_status status = compile(a, wigner, options, mutation, product);
+    enum exit_status status = compile(a, kept, options, mutation, product);
     memcpy(&a->failure, &outer, sizeof outer);
     a->limit = 0;
     return status;
 }
 
-enum exit_status compile_spec(struct arena *a, struct wigner *wigner, const struct options *options,
+enum exit_status compile_spec(struct arena *a, struct kept *kept, const struct options *options,
                               struct mutation *mutation, struct product *product)
 {
     const struct arena_mark mark = arena_mark(a);
     product->told = (struct text){.arena = a};
-    const enum exit_status status = compile_within(a, wigner, options, mutation, product);
+    const enum exit_status status = compile_within(a, kept, options, mutation, product);
     if (product->schedules)
         product_learn(a, options->backend, product);
     if (!options->print && !mutation && !emit_has(options->emit, "runtime"))

@@ -56,12 +56,10 @@ static void *work(void *of)
     if (setjmp(w->arena->failure)) {
         w->failed = true;
     } else {
-        struct wigner *wigner = NEW(w->arena, struct wigner);
-        wigner->arena = arena_part(w->arena);
+        struct kept *kept = compile_begin(w->arena);
         for (int i; (i = next_spec(w->crew)) >= 0;)
-            end_spec(
-                w->crew, i,
-                compile_spec(w->arena, wigner, w->crew->options, w->crew->mutation, &w->crew->product[i]));
+            end_spec(w->crew, i,
+                     compile_spec(w->arena, kept, w->crew->options, w->crew->mutation, &w->crew->product[i]));
     }
     memcpy(&w->arena->failure, &outer, sizeof outer);
     return NULL;

@@ -12,16 +12,10 @@ const char *const scope_words[SCOPES] = {"lane", "warp", "team", "block"};
 const char *const who_words[WHO_COUNT] = {"any",           "copies",   "item = lane", "channels of a lane",
                                           "the same lane", "all teams"};
 
-/* Two accesses, by place, index and who, and the scope that was found. */
-struct meet {
-    uint64_t key;
-    enum scope scope;
-};
-
 struct meets {
     struct hash hash;
     int n, capacity;
-    struct meet *meet;
+    struct share_pair *meet;
     int elements, *thread[2]; /* room for threads_of of two accesses */
 };
 
@@ -160,13 +154,21 @@ void share_forget(struct pipeline *p)
     p->meets->hash.arena = p->arena;
 }
 
+enum { PLACES = 1 << 13, INDICES = 1 << 16, WHOS = 1 << 3 };
+
 /* Of 32 bits. */
 static uint64_t key_of(const struct access *a)
 {
-    enum { PLACES = 1 << 13, INDICES = 1 << 16, WHOS = 1 << 3 };
     static_assert((int)WHO_COUNT <= (int)WHOS, "each has a number");
     assert(a->place < PLACES && a->index + 1 < INDICES);
     return ((uint64_t)a->place * INDICES + (uint64_t)(a->index + 1)) * WHOS + (uint64_t)a->who;
+}
+
+static struct access access_of(uint64_t key)
+{
+    return (struct access){.place = (int)(key / WHOS / INDICES),
+                           .index = (int)(key / WHOS % INDICES) - 1,
+                           .who = (enum who)(key % WHOS)};
 }
 
 enum scope share_scope(const struct pipeline *p, const struct access *a, const struct access *b)
@@ -180,6 +182,22 @@ enum scope share_scope(const struct pipeline *p, const struct access *a, const s
     const enum scope scope = scope_of(p, meet(p, a, b));
     hash_add(&m->hash, hash);
     m->meet = arena_grow(p->arena, m->meet, m->n, &m->capacity, sizeof *m->meet);
-    m->meet[m->n++] = (struct meet){key, scope};
+    m->meet[m->n++] = (struct share_pair){key, scope};
     return scope;
+}
+
+int share_pairs(struct arena *a, const struct pipeline *p, struct share_pair **pair)
+{
+    *pair = arena_copy(a, p->meets->meet, (size_t)p->meets->n * sizeof **pair);
+    return p->meets->n;
+}
+
+bool share_as(const struct pipeline *p, int n, const struct share_pair *pair)
+{
+    bool same = true;
+    for (int i = 0; i < n && same; i++) {
+        const struct access a = access_of(pair[i].key >> 32), b = access_of(pair[i].key & UINT32_MAX);
+        same = share_scope(p, &a, &b) == pair[i].scope;
+    }
+    return same;
 }

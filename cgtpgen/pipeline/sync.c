@@ -7,6 +7,7 @@
  * before the last barrier that stabs or, where each thread reads what it has copied itself, before the read.
  */
 #include "pipeline/share.h"
+#include "pipeline/synced.h"
 #include "pipeline/trace.h"
 #include "util/hash.h"
 
@@ -372,37 +373,56 @@ static void add_derived(struct sync *y)
     }
 }
 
-const char *pipeline_sync(struct pipeline *p)
+/* Finds hazards in all runs of the pipeline, and what serves for them. Why nothing does, or NULL. */
+static const char *decide(struct sync *y)
 {
-    close_groups(p);
+    struct arena *a = y->arena;
+    const struct pipeline *p = y->p;
     const int n = p->steps, traces = trace_count(p);
-    struct arena *a = arena_scratch(p->arena);
-    struct sync y = {.arena = a, .p = p, .seen = {.arena = a}};
-    int *counts[] = {NEW_ARRAY(a, int, n), NEW_ARRAY(a, int, n), NEW_ARRAY(a, int, n)};
-    y.depth = counts[0];
-    y.looped = counts[1];
-    y.clocks = counts[2];
-    trace_depths(p, y.depth, y.looped, y.clocks);
-    y.some = NEW_ARRAY(a, bool, n);
-    trace_some(p, y.some);
-    y.barrier = NEW_ARRAY(a, enum scope, n);
-    y.idle = NEW_ARRAY(a, bool, n);
-    y.wait = NEW_ARRAY(a, int, n);
+    y->depth = NEW_ARRAY(a, int, n);
+    y->looped = NEW_ARRAY(a, int, n);
+    y->clocks = NEW_ARRAY(a, int, n);
+    trace_depths(p, y->depth, y->looped, y->clocks);
+    y->some = NEW_ARRAY(a, bool, n);
+    trace_some(p, y->some);
     struct trace *t = NEW_ARRAY(a, struct trace, traces);
     for (int i = 0; i < traces; i++) {
         trace_run(a, p, i, &t[i]);
-        y.power = NEW_ARRAY(a, uint64_t, t[i].events + 1);
-        y.power[0] = 1;
+        y->power = NEW_ARRAY(a, uint64_t, t[i].events + 1);
+        y->power[0] = 1;
         for (int k = 0; k < t[i].events; k++)
-            y.power[k + 1] = y.power[k] * TRACE_BASE;
-        find_hazards(&y, &t[i]);
+            y->power[k + 1] = y->power[k] * TRACE_BASE;
+        find_hazards(y, &t[i]);
     }
-    const char *why = choose_barriers(&y);
-    if (!why) {
-        place_waits(&y);
-        join_groups(&y, traces, t);
+    const char *why = choose_barriers(y);
+    if (why)
+        return why;
+    place_waits(y);
+    join_groups(y, traces, t);
+    return NULL;
+}
+
+const char *pipeline_sync(struct pipeline *p)
+{
+    close_groups(p);
+    struct arena *a = arena_scratch(p->arena);
+    struct sync y = {.arena = a, .p = p, .seen = {.arena = a}};
+    const struct shape shape = p->synced ? shape_of(a, p) : (struct shape){0};
+    const struct decision *known = p->synced ? synced_find(p->synced, &shape, p) : NULL;
+    struct decision d = {NULL, NEW_ARRAY(a, enum scope, p->steps), NEW_ARRAY(a, bool, p->steps),
+                         NEW_ARRAY(a, int, p->steps)};
+    if (known)
+        d = *known;
+    y.barrier = d.barrier;
+    y.idle = d.idle;
+    y.wait = d.wait;
+    if (!known) {
+        d.why = decide(&y);
+        if (p->synced)
+            synced_add(p->synced, &shape, p, &d);
+    }
+    if (!d.why)
         add_derived(&y);
-    }
     arena_empty(a);
-    return why;
+    return d.why;
 }

@@ -42,6 +42,7 @@ static void find_set(struct pipeline *p, int paths)
 const char *program_finish(struct schedule *s, struct pipeline *p, int registers)
 {
     s->pipeline = p;
+    p->synced = s->target->synced;
     s->registers = registers;
     s->cost = cost_items(p, &s->operations);
     if (!p->sets)
@@ -64,8 +65,10 @@ void program_registers(struct arena *a, struct schedule *s)
 
 void program_sync(struct schedule *s)
 {
-    for (struct pipeline *p = s->pipeline; p; p = p->next)
+    for (struct pipeline *p = s->pipeline; p; p = p->next) {
+        p->synced = s->target->synced;
         p->unsound = pipeline_sync(p);
+    }
 }
 
 static void check_sync(struct checker *c, const struct pipeline *p, int bytes)

@@ -27,6 +27,8 @@ struct target {
     int knobs;
     const struct spec_knob *knob;
     unsigned *asked; /* a bit is set for each knob that a planner asks for; NULL: nobody wants to know */
+    struct synced
+        *synced; /* what pipelines that are alike share (pipeline/synced.h); NULL: nothing is kept */
 };
 
 /* An area of a kernel's workspace: rows of `each` elements. */

@@ -43,8 +43,9 @@ void hash_add(struct hash *h, uint32_t key)
         link_entry(h, h->n - 1);
         return;
     }
-    h->slots = h->slots ? 2 * h->slots : FEWEST;
-    h->slot = NEW_ARRAY(h->arena, int, h->slots);
+    const int slots = h->slots ? 2 * h->slots : FEWEST;
+    h->slot = NEW_ARRAY(h->arena, int, slots);
+    h->slots = slots; /* where memory did not suffice, what is there is as it was */
     for (int i = 0; i < h->slots; i++)
         h->slot[i] = -1;
     for (int i = 0; i < h->n; i++)

@@ -1,0 +1,108 @@
+/* synced.c - see synced.h. What sync.c decides follows from the order in which loops turn, versions and
+ * accesses, and from the scopes in which accesses meet. Which of these it asks for follows from the shape
+ * alone, so that a pipeline of the same shape with the same answers has the same waits and barriers.
+ */
+#include "pipeline/synced.h"
+#include "pipeline/share.h"
+#include "util/hash.h"
+
+#include <string.h>
+
+struct remembered {
+    struct shape shape;
+    int pairs;
+    struct share_pair *pair;
+    struct decision decision;
+};
+
+struct synced {
+    struct arena *arena;
+    struct hash hash;
+    int n, capacity;
+    struct remembered *known;
+};
+
+struct synced *synced_begin(struct arena *a)
+{
+    struct synced *all = NEW(a, struct synced);
+    all->arena = arena_part(a);
+    all->hash.arena = all->arena;
+    return all;
+}
+
+/* ---- shapes ---- */
+
+static void put(struct arena *a, struct shape *s, int n, const int *word)
+{
+    for (int i = 0; i < n; i++) {
+        s->word = arena_grow(a, s->word, s->n, &s->capacity, sizeof *s->word);
+        s->word[s->n++] = word[i];
+    }
+}
+
+static void put_step(struct arena *a, struct shape *shape, const struct step *s)
+{
+    const int of_step[] = {(int)s->kind, s->loop,
+                           s->skew,      s->every,
+                           s->below,     s->kind == STEP_MEET ? (int)s->scope : 0,
+                           s->accesses,  s->kind == STEP_BLOCK && s->note};
+    put(a, shape, sizeof of_step / sizeof *of_step, of_step);
+    for (int i = 0; i < s->accesses; i++) {
+        const struct access *q = &s->access[i];
+        put(a, shape, 4, (int[]){q->place, q->index, (int)q->touch, (int)q->who});
+    }
+}
+
+struct shape shape_of(struct arena *a, const struct pipeline *p)
+{
+    struct shape s = {0};
+    put(a, &s, 4, (int[]){p->steps, p->loop_count, p->places, (int)scope_of(p, SCOPE_TEAM)});
+    for (int i = 0; i < p->steps; i++)
+        put_step(a, &s, &p->step[i]);
+    for (int i = 0; i < p->loop_count; i++) {
+        const struct loop *l = &p->loop[i];
+        put(a, &s, 5, (int[]){l->outer, l->counted, l->first, l->end, l->by});
+    }
+    for (int i = 0; i < p->places; i++) {
+        const struct place *q = &p->place[i];
+        put(a, &s, 6,
+            (int[]){share_leader(p, i), q->how == HOW_ASYNC, q->clock, q->within, q->rate, q->stages});
+    }
+    return s;
+}
+
+static uint32_t key_of(const struct shape *s)
+{
+    return hash_bytes(0, s->word, (size_t)s->n * sizeof *s->word);
+}
+
+/* ---- memory ---- */
+
+const struct decision *synced_find(const struct synced *all, const struct shape *shape,
+                                   const struct pipeline *p)
+{
+    for (int i = hash_first(&all->hash, key_of(shape)); i >= 0; i = hash_next(&all->hash, i)) {
+        const struct remembered *k = &all->known[i];
+        if (k->shape.n == shape->n &&
+            memcmp(k->shape.word, shape->word, (size_t)shape->n * sizeof *shape->word) == 0 &&
+            share_as(p, k->pairs, k->pair))
+            return &k->decision;
+    }
+    return NULL;
+}
+
+void synced_add(struct synced *all, const struct shape *shape, const struct pipeline *p,
+                const struct decision *d)
+{
+    struct arena *a = all->arena;
+    const size_t n = (size_t)p->steps;
+    struct remembered k = {.shape = {.n = shape->n}};
+    k.shape.word = arena_copy(a, shape->word, (size_t)shape->n * sizeof *shape->word);
+    k.pairs = share_pairs(a, p, &k.pair);
+    k.decision = (struct decision){d->why, arena_copy(a, d->barrier, n * sizeof *d->barrier),
+                                   arena_copy(a, d->idle, n * sizeof *d->idle),
+                                   arena_copy(a, d->wait, n * sizeof *d->wait)};
+    all->known = arena_grow(a, all->known, all->n, &all->capacity, sizeof k);
+    all->known[all->n++] = k; /* of what memory does not suffice for, nothing is found */
+    hash_add(&all->hash, key_of(shape));
+}
