@@ -153,7 +153,7 @@ static void equal_codes_are_one(void **state)
                           "instructions: [[0, 0, 0, uvu], [0, 0, 1, uvu], [1, 0, 2, uvu]]\n");
     const int both[] = {0, 1}, weights[] = {2};
     const bool last[] = {false, true, true};
-    struct codes codes = {.arena = &arena, .scaled = {.arena = &arena}};
+    struct codes codes = {.arena = &arena};
     const struct demand *all = demand_build(&codes, plan, &plan->kernel[0], 2, both, NULL);
     assert_int_equal(codes.recipes, 1);
     assert_null(all->code[0].product); /* not asked for yet */
@@ -185,6 +185,7 @@ static void codes_stay(void **state)
                                                 "instructions: [[0, 0, 0, uvu], [1, 0, 1, uvu]]\n");
     const int both[] = {0, 1};
     const struct code *code[2], *outer[2], *scaled[2];
+    const struct matrix *matrix[2];
     size_t grown[2];
     struct text dump[2] = {{.arena = &arena}, {.arena = &arena}};
     text_printf(&dump[0], "%*s", 1 << 16, ""); /* room for what is written below */
@@ -193,12 +194,13 @@ static void codes_stay(void **state)
     for (int turn = 0; turn < 2; turn++) {
         const size_t before = arena.used;
         const struct arena_mark mark = arena_mark(&arena);
-        struct codes codes = {.arena = &arena, .scaled = {.arena = &arena}};
+        struct codes codes = {.arena = &arena};
         const struct demand *d = demand_build(&codes, plan, &plan->kernel[0], 2, both, NULL);
         code[turn] = demand_code(d, 0).product;
         outer[turn] = demand_code_outer(d, (int[]){0, 1}, 2);
-        scaled[turn] = codes_lower(&codes, d->variant[d->variant_of[1]].product,
-                                   matrix_scaled(&codes.scaled, &plan->problem->path[1], SLOT_Y), false, false);
+        scaled[turn] =
+            codes_lower(&codes, d->variant[d->variant_of[1]].product,
+                        matrix[turn] = codes_scaled(&codes, &plan->problem->path[1], SLOT_Y), false, false);
         arena_release(&arena, mark);
         grown[turn] = arena.used - before;
         memset(arena_alloc(&arena, 100000), 0xa5, 100000); /* over what is gone */
@@ -209,10 +211,12 @@ static void codes_stay(void **state)
     assert_ptr_equal(code[0], code[1]);
     assert_ptr_equal(outer[0], outer[1]);
     assert_ptr_equal(scaled[0], scaled[1]);
+    assert_ptr_equal(matrix[0], matrix[1]);
     assert_ptr_not_equal(scaled[0], code[0]);
     assert_true(grown[0] > 0); /* what stays counts */
     assert_int_equal(grown[1], 0);
-    assert_true(dump[0].n == dump[1].n && memcmp(text_string(&dump[0]), text_string(&dump[1]), dump[0].n) == 0);
+    assert_true(dump[0].n == dump[1].n &&
+                memcmp(text_string(&dump[0]), text_string(&dump[1]), dump[0].n) == 0);
 }
 
 int main(void)

@@ -12,6 +12,7 @@
 #include "emit/backend.h"
 #include "pipeline/build.h"
 #include "pipeline/share.h"
+#include "pipeline/synced.h"
 #include "pipeline/trace.h"
 #include "schedule/cover.h"
 #include "unit_source.h"
@@ -19,7 +20,7 @@
 
 #include <string.h>
 
-enum { PROGRAMS = 4000, SHARED_BYTES = 232448 };
+enum { PROGRAMS = 4000, ALIKE = 500, SHARED_BYTES = 232448 };
 
 static struct arena arena;
 static struct text said = {.arena = &arena}; /* all that the checker said */
@@ -403,6 +404,48 @@ static bool is_no_program(const char *wrong)
             strstr(wrong, "long past") || strstr(wrong, ", where ") || strstr(wrong, "never stored"));
 }
 
+static bool same_steps(const struct pipeline *p, const struct pipeline *q)
+{
+    bool same = p->steps == q->steps;
+    for (int i = 0; i < p->steps && same; i++) {
+        const struct step *s = &p->step[i], *t = &q->step[i];
+        same = s->kind == t->kind && s->number == t->number && s->scope == t->scope && s->every == t->every;
+    }
+    return same;
+}
+
+/* One of the random programs; of its first field a lane has so many elements, if any. */
+static struct pipeline *program_of(int number, int lane, struct synced *synced)
+{
+    seed = (unsigned long long)number * 7919 + 17;
+    struct pipeline *p = random_program();
+    p->synced = synced;
+    p->place[0].field[0].lane = lane ? lane : p->place[0].field[0].lane;
+    share_forget(p);
+    return p;
+}
+
+/* What is remembered of others is what would be found, also of those of the same shape whose threads touch
+ * other elements. */
+static void alike_have_the_same(void **state)
+{
+    (void)state;
+    struct synced *synced = synced_begin(&arena);
+    int differ = 0;
+    for (int i = 0; i < ALIKE; i++) {
+        const struct pipeline *before = NULL;
+        for (int k = 0; k < 2 * 3; k++) { /* each twice */
+            struct pipeline *p = program_of(i, k % 3, NULL), *q = program_of(i, k % 3, synced);
+            const char *why = pipeline_sync(p), *same = pipeline_sync(q);
+            if (why != same || !same_steps(p, q))
+                fail_msg("program %d, lane %d: what was remembered is not what is found", i, k % 3);
+            differ += before && !same_steps(before, p);
+            before = p;
+        }
+    }
+    assert_true(differ > 0);
+}
+
 static void random_programs_are_right(void **state)
 {
     (void)state;
@@ -662,7 +705,7 @@ static void mutants_are_refused(void **state)
 
 /* Two rows that have the same bytes, one after the other; the second one is read by some threads of a warp.
  */
-static struct pipeline *shared_program(void)
+static struct pipeline *unsynced_program(void)
 {
     static const char *const names[] = {"a", "b"};
     struct pipeline *p = build_pipeline(&arena, (struct worker){32, 1, 1, 1}, 1);
@@ -685,8 +728,30 @@ static struct pipeline *shared_program(void)
     build_end(p);
     build_end(p);
     pipeline_layout(p);
+    return p;
+}
+
+static struct pipeline *shared_program(void)
+{
+    struct pipeline *p = unsynced_program();
     assert_null(pipeline_sync(p));
     return p;
+}
+
+/* What was found for one is there for the next, if the same threads touch the same elements. */
+static void alike_are_found(void **state)
+{
+    (void)state;
+    struct synced *synced = synced_begin(&arena);
+    struct pipeline *p = unsynced_program(), *q = unsynced_program();
+    const struct shape shape = shape_of(&arena, p);
+    assert_null(synced_find(synced, &shape, p));
+    p->synced = synced;
+    assert_null(pipeline_sync(p));
+    assert_non_null(synced_find(synced, &shape, q));
+    q->place[0].field[0].lane = 64; /* of a run: one thread has all */
+    share_forget(q);
+    assert_null(synced_find(synced, &shape, q));
 }
 
 static void bytes_are_shared(void **state)
@@ -751,6 +816,7 @@ int main(void)
         cmocka_unit_test(random_programs_are_right), cmocka_unit_test(tiled_items_need_each),
         cmocka_unit_test(pipelined_need_each),       cmocka_unit_test(bytes_are_shared),
         cmocka_unit_test(mutants_are_refused),       cmocka_unit_test(some_are_refused_by_sync),
+        cmocka_unit_test(alike_have_the_same),       cmocka_unit_test(alike_are_found),
         cmocka_unit_test(every_rule_is_broken), /* last */
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -76,6 +76,13 @@ static const struct code *kept_code(struct codes *kept, const struct lowered *q)
 
 /* ---- those of a plan, by where recipes and matrices are ---- */
 
+const struct matrix *codes_scaled(struct codes *all, const struct path *p, enum slot a)
+{
+    struct codes *keeps = all->kept ? all->kept : all;
+    keeps->scaled.arena = keeps->arena;
+    return matrix_scaled(&keeps->scaled, p, a);
+}
+
 const struct recipe *codes_recipe(struct codes *all, const struct recipe *r)
 {
     for (int i = 0; i < all->recipes; i++)

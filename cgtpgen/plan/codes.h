@@ -12,7 +12,7 @@
 struct codes {
     struct arena *arena;
     struct codes *kept;     /* where recipes and codes stay when these go; NULL: nowhere */
-    struct matrices scaled; /* what matrix_scaled makes */
+    struct matrices scaled; /* see codes_scaled */
     int recipes, recipe_capacity;
     const struct recipe **recipe;
     struct hash hash; /* of lowered, by recipe and matrix */
@@ -22,6 +22,9 @@ struct codes {
 
 /* Codes to be kept, in an arena of their own: as long as the arena that is given. */
 struct codes *codes_keep(struct arena *);
+
+/* The matrix_scaled of a path, which stays where codes do. */
+const struct matrix *codes_scaled(struct codes *, const struct path *, enum slot a);
 
 /* The recipe, or an equal one that was there before. */
 const struct recipe *codes_recipe(struct codes *, const struct recipe *);

@@ -445,7 +445,7 @@ struct schedules *schedules_build(struct arena *a, const struct plan *plan, cons
     all->plan = plan;
     all->target = *target;
     struct codes *codes = NEW(a, struct codes);
-    *codes = (struct codes){.arena = a, .scaled = {.arena = a}};
+    *codes = (struct codes){.arena = a};
     all->kernel = NEW_ARRAY(a, struct kernel_schedule, plan->kernels + 1);
     for (int k = 0; k < plan->kernels; k++) {
         all->kernel[k] = cover_kernel(codes, plan, &all->target, &plan->kernel[k]);
@@ -460,7 +460,7 @@ struct schedules *schedules_with(struct arena *a, const struct schedules *before
     const int kernels = before->plan->kernels;
     struct schedules *all = arena_copy(a, before, sizeof *before);
     struct codes *codes = NEW(a, struct codes);
-    *codes = (struct codes){.arena = a, .scaled = {.arena = a}};
+    *codes = (struct codes){.arena = a};
     all->target.knobs = knobs;
     all->target.knob = knob;
     all->kernel = arena_copy(a, before->kernel, (size_t)kernels * sizeof *before->kernel);

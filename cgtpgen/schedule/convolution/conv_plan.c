@@ -354,8 +354,7 @@ static void find_codes(struct arena *a, struct convolution *g)
         if (d->variant_of[i] < 0)
             continue;
         g->shares_z[i] = into_z[p->path[i].z] > 1;
-        g->matrix[i] =
-            g->shares_z[i] ? d->plan->path[i].matrix : matrix_scaled(&d->codes->scaled, &p->path[i], SLOT_Y);
+        g->matrix[i] = g->shares_z[i] ? d->plan->path[i].matrix : codes_scaled(d->codes, &p->path[i], SLOT_Y);
         g->code[i] = g->shares_z[i] ? demand_code(d, i).product
                                     : codes_lower(d->codes, d->variant[d->variant_of[i]].product,
                                                   g->matrix[i], false, false);

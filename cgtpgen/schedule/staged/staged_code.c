@@ -39,7 +39,7 @@ static void choose_code(struct staged *g, int path)
     if (staged_connects(p) || !p->weighted || e->a != SLOT_Y || e->contracted)
         return;
     const struct recipe *r = d->variant[d->variant_of[path]].product;
-    const struct matrix *m = matrix_scaled(&d->codes->scaled, p, SLOT_Y);
+    const struct matrix *m = codes_scaled(d->codes, p, SLOT_Y);
     if (!r || !has_factor(m))
         return;
     const struct code *code = codes_lower(d->codes, r, m, false, false);
