@@ -24,6 +24,14 @@ enum { PROGRAMS = 4000, ALIKE = 500, SHARED_BYTES = 232448 };
 
 static struct arena arena;
 static struct text said = {.arena = &arena}; /* all that the checker said */
+static struct synced *remembered;
+
+static int setup(void **state)
+{
+    (void)state;
+    remembered = synced_begin(&arena);
+    return 0;
+}
 
 static int teardown(void **state)
 {
@@ -40,11 +48,24 @@ static int chance(int n)
     return (int)((seed >> 33) % (unsigned)n);
 }
 
+/* Errors that the checker finds, which are as many where it remembers what it has seen to be sound. */
+static int errors_of(const struct pipeline *p, struct text *out)
+{
+    struct text again = {.arena = &arena};
+    struct pipeline same = *p;
+    same.synced = NULL;
+    const int errors = pipeline_check(&same, SHARED_BYTES, out);
+    same.synced = remembered;
+    if (pipeline_check(&same, SHARED_BYTES, &again) != errors)
+        fail_msg("what was remembered to be sound is not: %s", text_string(out));
+    return errors;
+}
+
 /* What the checker says; NULL: nothing. */
 static const char *complaint(const struct pipeline *p)
 {
     struct text out = {.arena = &arena};
-    const int errors = pipeline_check(p, SHARED_BYTES, &out);
+    const int errors = errors_of(p, &out);
     text_puts(&said, text_string(&out));
     return errors ? text_string(&out) : NULL;
 }
@@ -456,7 +477,7 @@ static void random_programs_are_right(void **state)
         struct pipeline *p = random_program();
         const bool refused = pipeline_sync(p) != NULL;
         struct text out = {.arena = &arena};
-        const int errors = refused ? 0 : pipeline_check(p, SHARED_BYTES, &out);
+        const int errors = refused ? 0 : errors_of(p, &out);
         if (!refused && !is_no_program(text_string(&out))) {
             valid++;
             if (errors)
@@ -469,7 +490,7 @@ static void random_programs_are_right(void **state)
                 continue;
             const struct step was = take_out(p, k);
             struct text without = {.arena = &arena};
-            const bool wrong = pipeline_check(p, SHARED_BYTES, &without) > 0, right = runs_right(p, 4);
+            const bool wrong = errors_of(p, &without) > 0, right = runs_right(p, 4);
             if (!wrong && !right)
                 fail_msg("program %d without step %d: accepted, and threads read what they were not to", i,
                          k);
@@ -774,6 +795,51 @@ static void bytes_are_shared(void **state)
     expect(p, "a barrier where only some threads come");
 }
 
+/* Two pipelines that differ in what a run depends on are not of one shape. */
+#define OTHER_SHAPE_OF(program, edit)                                                                        \
+    do {                                                                                                     \
+        struct pipeline *p = program;                                                                        \
+        const struct shape before = shape_of(&arena, p);                                                     \
+        (void)(edit);                                                                                        \
+        const struct shape after = shape_of(&arena, p);                                                      \
+        assert_true(after.n != before.n ||                                                                   \
+                    memcmp(after.word, before.word, (size_t)after.n * sizeof *after.word) != 0);             \
+    } while (0)
+
+#define OTHER_SHAPE(edit) OTHER_SHAPE_OF(small_program(), edit)
+
+static void shapes_differ(void **state)
+{
+    (void)state;
+    OTHER_SHAPE_OF(shared_program(), p->step[find(p, STEP_BLOCK, 0)].note = NULL);
+    OTHER_SHAPE(p->step[find(p, STEP_CALL, 0)].kind = STEP_NOTE);
+    OTHER_SHAPE(p->step[find(p, STEP_FILL, 0)].loop++);
+    OTHER_SHAPE(p->step[find(p, STEP_COPY, 0)].skew++);
+    OTHER_SHAPE(p->step[find(p, STEP_CALL, 0)].every = 2);
+    OTHER_SHAPE(p->step[find(p, STEP_CALL, 0)].below = 1);
+    OTHER_SHAPE(p->step[find(p, STEP_WAIT, 0)].number++);
+    OTHER_SHAPE(p->step[find(p, STEP_BARRIER, 0)].scope++);
+    OTHER_SHAPE(p->step[find(p, STEP_CALL, 0)].accesses--);
+    OTHER_SHAPE(p->step[find(p, STEP_CALL, 0)].access[0].place++);
+    OTHER_SHAPE(p->step[find(p, STEP_CALL, 0)].access[0].index++);
+    OTHER_SHAPE(p->step[find(p, STEP_CALL, 0)].access[0].touch = TOUCH_ADD);
+    OTHER_SHAPE(p->step[find(p, STEP_CALL, 0)].access[0].who = WHO_RUN);
+    OTHER_SHAPE(p->loop[2].outer++);
+    OTHER_SHAPE(p->loop[2].counted = true);
+    OTHER_SHAPE(p->loop[2].first++);
+    OTHER_SHAPE(p->loop[2].end++);
+    OTHER_SHAPE(p->loop[2].by++);
+    OTHER_SHAPE(p->place[0].how = HOW_LOAD);
+    OTHER_SHAPE(p->place[0].clock--);
+    OTHER_SHAPE(p->place[0].within--);
+    OTHER_SHAPE(p->place[0].rate++);
+    OTHER_SHAPE(p->place[0].stages++);
+    OTHER_SHAPE(p->place[1].alias = 0);
+    OTHER_SHAPE((p->place[1].group = p->place[0].group, p->group[p->place[0].group].instead = true));
+    OTHER_SHAPE(p->worker.warps = 2);
+    OTHER_SHAPE(p->worker.teams = 1);
+}
+
 /* What a plan cannot be made right by. */
 static void some_are_refused_by_sync(void **state)
 {
@@ -815,10 +881,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_programs_are_right), cmocka_unit_test(tiled_items_need_each),
         cmocka_unit_test(pipelined_need_each),       cmocka_unit_test(bytes_are_shared),
-        cmocka_unit_test(mutants_are_refused),       cmocka_unit_test(some_are_refused_by_sync),
-        cmocka_unit_test(alike_have_the_same),       cmocka_unit_test(alike_are_found),
-        cmocka_unit_test(every_rule_is_broken), /* last */
+        cmocka_unit_test(mutants_are_refused),       cmocka_unit_test(shapes_differ),
+        cmocka_unit_test(some_are_refused_by_sync),  cmocka_unit_test(alike_have_the_same),
+        cmocka_unit_test(alike_are_found),           cmocka_unit_test(every_rule_is_broken), /* last */
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, teardown);
+    return cmocka_run_group_tests(tests, setup, teardown);
 }

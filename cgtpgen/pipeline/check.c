@@ -5,6 +5,7 @@
  * is ordered before that write by the same rules.
  */
 #include "pipeline/share.h"
+#include "pipeline/synced.h"
 #include "pipeline/trace.h"
 
 #include <stdarg.h>
@@ -254,8 +255,13 @@ int pipeline_check(const struct pipeline *p, int bytes, struct text *out)
     for (int i = 0; i < p->steps; i++)
         if (p->step[i].kind == STEP_STORE)
             m.stored[p->step[i].access[0].place] = true;
-    const int traces = trace_count(p);
+    const struct shape shape = p->synced ? shape_of(out->arena, p) : (struct shape){0};
+    if (p->synced && synced_is_sound(p->synced, &shape, p))
+        return m.errors;
+    const int before = m.errors, traces = trace_count(p);
     for (int i = 0; i < traces; i++)
         run(&m, i);
+    if (p->synced && m.errors == before)
+        synced_add_sound(p->synced, &shape, p);
     return m.errors;
 }

@@ -309,7 +309,7 @@ struct pipeline {
     struct register_count registers;          /* registers.c */
     struct work work;                         /* of its edges: cost.c */
     struct meets *meets;                      /* of accesses, as far as they were asked for: share.c */
-    struct synced *synced;                    /* what sync.c found of others; NULL: nothing is kept */
+    struct synced *synced;                    /* what was found of others; NULL: nothing is kept */
     const char *unsound;                      /* why it has no waits and barriers; NULL: it has */
 };
 

@@ -15,18 +15,22 @@ struct remembered {
     struct decision decision;
 };
 
-struct synced {
-    struct arena *arena;
+struct memory {
     struct hash hash;
     int n, capacity;
-    struct remembered *known;
+    struct remembered *one;
+};
+
+struct synced {
+    struct arena *arena;
+    struct memory decided, sound;
 };
 
 struct synced *synced_begin(struct arena *a)
 {
     struct synced *all = NEW(a, struct synced);
     all->arena = arena_part(a);
-    all->hash.arena = all->arena;
+    all->decided.hash.arena = all->sound.hash.arena = all->arena;
     return all;
 }
 
@@ -42,10 +46,11 @@ static void put(struct arena *a, struct shape *s, int n, const int *word)
 
 static void put_step(struct arena *a, struct shape *shape, const struct step *s)
 {
+    const bool joins = s->kind == STEP_MEET || s->kind == STEP_BARRIER;
     const int of_step[] = {(int)s->kind, s->loop,
                            s->skew,      s->every,
-                           s->below,     s->kind == STEP_MEET ? (int)s->scope : 0,
-                           s->accesses,  s->kind == STEP_BLOCK && s->note};
+                           s->below,     s->kind == STEP_WAIT ? s->number : 0,
+                           s->accesses,  joins ? (int)s->scope : s->kind == STEP_BLOCK && s->note};
     put(a, shape, sizeof of_step / sizeof *of_step, of_step);
     for (int i = 0; i < s->accesses; i++) {
         const struct access *q = &s->access[i];
@@ -56,7 +61,9 @@ static void put_step(struct arena *a, struct shape *shape, const struct step *s)
 struct shape shape_of(struct arena *a, const struct pipeline *p)
 {
     struct shape s = {0};
-    put(a, &s, 4, (int[]){p->steps, p->loop_count, p->places, (int)scope_of(p, SCOPE_TEAM)});
+    put(a, &s, 5,
+        (int[]){p->steps, p->loop_count, p->places, (int)scope_of(p, SCOPE_TEAM),
+                (int)scope_of(p, SCOPE_BLOCK)});
     for (int i = 0; i < p->steps; i++)
         put_step(a, &s, &p->step[i]);
     for (int i = 0; i < p->loop_count; i++) {
@@ -65,8 +72,9 @@ struct shape shape_of(struct arena *a, const struct pipeline *p)
     }
     for (int i = 0; i < p->places; i++) {
         const struct place *q = &p->place[i];
-        put(a, &s, 6,
-            (int[]){share_leader(p, i), q->how == HOW_ASYNC, q->clock, q->within, q->rate, q->stages});
+        put(a, &s, 7,
+            (int[]){share_leader(p, i), q->alias, q->how == HOW_ASYNC, q->clock, q->within, q->rate,
+                    q->stages});
     }
     return s;
 }
@@ -78,17 +86,35 @@ static uint32_t key_of(const struct shape *s)
 
 /* ---- memory ---- */
 
-const struct decision *synced_find(const struct synced *all, const struct shape *shape,
-                                   const struct pipeline *p)
+static const struct remembered *find(const struct memory *m, const struct shape *shape,
+                                     const struct pipeline *p)
 {
-    for (int i = hash_first(&all->hash, key_of(shape)); i >= 0; i = hash_next(&all->hash, i)) {
-        const struct remembered *k = &all->known[i];
+    for (int i = hash_first(&m->hash, key_of(shape)); i >= 0; i = hash_next(&m->hash, i)) {
+        const struct remembered *k = &m->one[i];
         if (k->shape.n == shape->n &&
             memcmp(k->shape.word, shape->word, (size_t)shape->n * sizeof *shape->word) == 0 &&
             share_as(p, k->pairs, k->pair))
-            return &k->decision;
+            return k;
     }
     return NULL;
+}
+
+static void add(struct arena *a, struct memory *m, const struct shape *shape, const struct pipeline *p,
+                const struct decision *d)
+{
+    struct remembered k = {.shape = {.n = shape->n}, .decision = *d};
+    k.shape.word = arena_copy(a, shape->word, (size_t)shape->n * sizeof *shape->word);
+    k.pairs = share_pairs(a, p, &k.pair);
+    m->one = arena_grow(a, m->one, m->n, &m->capacity, sizeof k);
+    m->one[m->n++] = k;
+    hash_add(&m->hash, key_of(shape)); /* where memory does not suffice for that, nothing is found */
+}
+
+const struct decision *synced_find(const struct synced *all, const struct shape *shape,
+                                   const struct pipeline *p)
+{
+    const struct remembered *k = find(&all->decided, shape, p);
+    return k ? &k->decision : NULL;
 }
 
 void synced_add(struct synced *all, const struct shape *shape, const struct pipeline *p,
@@ -96,13 +122,18 @@ void synced_add(struct synced *all, const struct shape *shape, const struct pipe
 {
     struct arena *a = all->arena;
     const size_t n = (size_t)p->steps;
-    struct remembered k = {.shape = {.n = shape->n}};
-    k.shape.word = arena_copy(a, shape->word, (size_t)shape->n * sizeof *shape->word);
-    k.pairs = share_pairs(a, p, &k.pair);
-    k.decision = (struct decision){d->why, arena_copy(a, d->barrier, n * sizeof *d->barrier),
-                                   arena_copy(a, d->idle, n * sizeof *d->idle),
-                                   arena_copy(a, d->wait, n * sizeof *d->wait)};
-    all->known = arena_grow(a, all->known, all->n, &all->capacity, sizeof k);
-    all->known[all->n++] = k; /* of what memory does not suffice for, nothing is found */
-    hash_add(&all->hash, key_of(shape));
+    add(a, &all->decided, shape, p,
+        &(struct decision){d->why, arena_copy(a, d->barrier, n * sizeof *d->barrier),
+                           arena_copy(a, d->idle, n * sizeof *d->idle),
+                           arena_copy(a, d->wait, n * sizeof *d->wait)});
+}
+
+bool synced_is_sound(const struct synced *all, const struct shape *shape, const struct pipeline *p)
+{
+    return find(&all->sound, shape, p);
+}
+
+void synced_add_sound(struct synced *all, const struct shape *shape, const struct pipeline *p)
+{
+    add(all->arena, &all->sound, shape, p, &(struct decision){0});
 }
