@@ -11,8 +11,9 @@
 /* Seconds of the compiler: of starting it, and of each thing that a source has (effort.c). */
 struct compile_rates {
     const char *compiler;
-    double start, argument, product, loop, dense;
+    double start, argument, loop, dense;
     double long_code; /* of each product in each loop */
+    double sweep, call, function;
 };
 
 struct backend {

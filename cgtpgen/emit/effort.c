@@ -7,8 +7,11 @@
 struct counts {
     double argument; /* commas: of calls, of what is declared */
     double product;
-    double loop;  /* of a GPU's kernel, over tiles and items; what stands in them is inlined */
-    double dense; /* products with blocks of weights, each of which is compiled for its sizes */
+    double loop;                 /* of a GPU's kernel, over tiles and items; what stands in them is inlined */
+    double dense;                /* sums with blocks of weights, each of which is compiled for its sizes */
+    double sweep;                /* loops on a CPU, over channels, items and nodes: some become several */
+    double call;                 /* of paths' codes, where compilers may put these */
+    double function, before;     /* products of functions, weighed; those of the functions before */
     double templates, instances; /* kernels of long code that are templates; what is launched of them */
 };
 
@@ -17,20 +20,48 @@ static bool begins(const char *at, const char *word)
     return *at == *word && strncmp(at, word, strlen(word)) == 0;
 }
 
-/* cgtp_weights_columns(3, 10, ..: a block of so few rows is no loop. */
-static bool is_dense(const char *at)
+static int number_at(const char *at)
+{
+    enum { MOST = 100000 };
+    int n = 0;
+    for (; isdigit((unsigned char)*at) && n < MOST; at++)
+        n = n * 10 + *at - '0';
+    return n;
+}
+
+/* cgtp_weights_columns(3, 10, ..: three sums for each of ten rows. So few rows are no loop. */
+static int dense_at(const char *at)
 {
     enum { SWEEP = 4 }; /* rows */
-    int rows = 0;
     if (!begins(at, "cgtp_weights_"))
-        return false;
+        return 0;
     while (*at && *at != '(')
         at++;
+    const int components = number_at(at + (*at == '('));
     while (*at && *at != ' ')
         at++;
-    for (at += *at == ' '; isdigit((unsigned char)*at) && rows < SWEEP; at++)
-        rows = rows * 10 + *at - '0';
-    return rows >= SWEEP;
+    return number_at(at + (*at == ' ')) >= SWEEP ? components : 0;
+}
+
+/* A line that calls the code of a path: uvu_1_2_1(.. */
+static bool is_call(const char *line)
+{
+    const char *at = line;
+    while (*at == ' ')
+        at++;
+    const char *name = at;
+    while (isalnum((unsigned char)*at) || *at == '_')
+        at++;
+    return name > line && *name == 'u' && *at == '(' && strchr("uvw", name[1]) && strchr("uvw", name[2]);
+}
+
+/* A function ends. What is done with each of its instructions takes longer the more there are, up to what
+ * compilers look at at once. */
+static void end_function(struct counts *c)
+{
+    const double far = 300, n = c->product - c->before;
+    c->function += n * n / (n + far);
+    c->before = c->product;
 }
 
 /* code::NAME<.., but for gathers, which are short. */
@@ -68,8 +99,16 @@ static const char *count_at(struct counts *c, const char *at)
     case '>':
         c->templates += begins(at, ">\nCGTP_KERNEL(");
         break;
+    case 'f':
+        c->sweep += begins(at, "for (");
+        break;
+    case '\n':
+        c->call += is_call(at + 1);
+        if (at[1] == '}')
+            end_function(c);
+        break;
     case 'c':
-        c->dense += is_dense(at);
+        c->dense += dense_at(at);
         c->instances += is_instance(at);
         break;
     default:
@@ -92,9 +131,10 @@ double compile_seconds(const struct backend *b, const char *text)
     const struct compile_rates *r = &b->rates;
     const struct counts c = count(text);
     const double times = c.templates > 0 ? c.instances / c.templates : 1;
-    const double product = times * c.product, loop = times * c.loop;
-    return r->start + r->argument * c.argument + r->dense * c.dense + r->product * product + r->loop * loop +
-           r->long_code * product * loop;
+    const double loop = times * c.loop;
+    return r->start + r->argument * c.argument + r->dense * c.dense + r->loop * loop +
+           r->long_code * times * c.product * loop + r->sweep * c.sweep + r->call * c.call +
+           r->function * c.function;
 }
 
 const struct backend *backend_of(const struct schedules *all)

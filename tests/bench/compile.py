@@ -17,7 +17,7 @@ import sys
 
 COMPILERS = {'c': ['gcc', '-O3'], 'cuda': [os.environ.get('NVCC', 'nvcc'), '-std=c++17', '-O3', '-arch=sm_90']}
 SMALL = 'generated/nequip_water_backward.c'
-COUNTED = ('argument', 'product', 'loop', 'dense', 'long_code')
+COUNTED = ('argument', 'loop', 'dense', 'sweep', 'call', 'function', 'long_code')
 
 
 def counts(text):
@@ -25,8 +25,10 @@ def counts(text):
     text = re.sub(r'\[\] = {.*?};', '', re.sub(r'/\*.*?\*/', '', text, flags=re.S), flags=re.S)
     templates = text.count('>\nCGTP_KERNEL(')
     times = len(re.findall(r'code::(?!\w+_gather_)\w+<', text)) / templates if templates else 1
-    dense = sum(int(rows) > 3 for rows in re.findall(r'cgtp_weights_\w+\(\w+, (\d+)', text))
-    return text.count(','), times * len(re.findall(r' \*(?= )', text)), times * text.count('CGTP_LOOP\n'), dense
+    dense = sum(int(sums) for sums, rows in re.findall(r'cgtp_weights_\w+\((\d+), (\d+)', text) if int(rows) > 3)
+    functions = [len(re.findall(r' \*(?= )', function)) for function in text.split('\n}')[:-1]]
+    return (text.count(','), times * len(re.findall(r' \*(?= )', text)), times * text.count('CGTP_LOOP\n'), dense, text.count('for ('),
+            len(re.findall(r'(?m)^ +u[uvw]{2}\w*\(', text)), sum(n * n / (n + 300) for n in functions))
 
 
 def seconds_of(*command):
@@ -68,7 +70,7 @@ def table(backend):
 
 def counted(numbers):
     """What rates are of: what is counted, and products in each loop, of which code that is long takes more than its share."""
-    return [*numbers, numbers[1] * numbers[2]]
+    return [number for i, number in enumerate(numbers) if i != 1] + [numbers[1] * numbers[2]]
 
 
 def off(rates, rows):
@@ -82,14 +84,14 @@ def fit(backend):
     rows = table(backend)
     used = [row for row in rows if row[1] == 'fit']
     seconds = numpy.array([row[2] for row in used])
-    counted = numpy.array([[1, *counted(row[3])] for row in used])
+    numbers = numpy.array([[1, *counted(row[3])] for row in used])
     draw = numpy.random.default_rng(1)
 
     def error(rates):
-        return (numpy.abs(numpy.log(counted @ rates / seconds)) ** 3).mean()
+        return (numpy.abs(numpy.log(numbers @ rates / seconds)) ** 3).mean()
     found = []
     for _ in range(12):
-        rates = seconds.mean() / counted.mean(0).clip(1) / 4 * draw.uniform(0.2, 2, counted.shape[1]) * counted.any(0)
+        rates = seconds.mean() / numbers.mean(0).clip(1) / 4 * draw.uniform(0.2, 2, numbers.shape[1]) * numbers.any(0)
         least = error(rates)
         for _ in range(6000):
             other = rates * numpy.exp(draw.normal(0, 0.15, len(rates)) * (draw.random(len(rates)) < 0.5))
