@@ -2,13 +2,16 @@
 
 `CONTENDERS[name](row, place)` is that function, for tensors as the row's index says: of nodes, of edges, of items, or one row of
 weights for all. Its z is laid out as e3nn lays it out, but for cuEquivariance's, which has a layout of its own (ir_mul) and is
-timed in it.
+timed in it. What compiles is made once for a row, in all places where it is computed.
 """
 import importlib
+import importlib.util
 import os
 import sys
+from typing import NamedTuple
 
 import torch
+import torch.utils.cpp_extension
 
 import rows as layers
 
@@ -19,6 +22,17 @@ OWN = {"cgtpgen": r"(forward|backward)_(convolution|batch|staged|tiled|nodal|lan
        "OpenEquivariance": r"^(void )?(forward|backward|double_backward_[AB]|fixup_\w+)(\(|<|$)|ConvData",
        "cuEquivariance": "segmented_polynomial|kernelcatcher",
        "FlashTP": "sptp", "e3nn compiled": "triton_"}
+
+
+MADE = {}
+
+
+def once(row, what, make):
+    """What a library makes of a row, wherever it is computed."""
+    key = (row.name, bool(row.place), what)
+    if key not in MADE:
+        MADE[key] = make()
+    return MADE[key]
 
 
 def cgtpgen(variant):
@@ -52,6 +66,10 @@ def instructions(row):
 
 
 def of_e3nn(row, jit="script", dtype=torch.float32):
+    return once(row, (jit, dtype), lambda: make_e3nn(row, jit, dtype))
+
+
+def make_e3nn(row, jit, dtype):
     import e3nn
     from e3nn import o3
     e3nn.set_optimization_defaults(jit_mode=jit)
@@ -86,19 +104,37 @@ def e3nn_compiled(row, place):
     from torch._functorch import config
     config.donated_buffer = False
     torch._dynamo.config.cache_size_limit = 64
-    return torch.compile(placed(row, of_e3nn(row, "eager"), place), fullgraph=True, dynamic=True)
+
+    def call(x, y, w, *ends):  # of a place they are arguments: it is compiled once
+        if not row.place:
+            return product(x, y, w)
+        return placed(row, product, At(*ends, x.shape[0]))(x, y, w)
+    product = of_e3nn(row, "eager")
+    compiled = once(row, "compiled", lambda: torch.compile(call, fullgraph=True, dynamic=True))
+    return lambda x, y, w: compiled(x, y, w, *((place.sender, place.receiver) if row.place else ()))
+
+
+class At(NamedTuple):
+    sender: torch.Tensor
+    receiver: torch.Tensor
+    nodes: int
 
 
 def openequivariance(deterministic):
     def make(row, place):
+        if importlib.util.find_spec("libtorch_tp_jit"):  # compiled by run.sh; else it compiles that itself
+            torch.utils.cpp_extension.load = lambda name, *_, **__: importlib.import_module(name)
         import openequivariance as oeq
-        irreps = row.product()["irreps"]
-        irreps = [oeq.Irreps(irreps[slot]) for slot in "xyz"]
-        problem = oeq.TPProblem(*irreps, instructions(row), shared_weights=False, internal_weights=False)
+
+        def compiled():
+            irreps = [oeq.Irreps(row.product()["irreps"][slot]) for slot in "xyz"]
+            problem = oeq.TPProblem(*irreps, instructions(row), shared_weights=False, internal_weights=False)
+            if not row.place:
+                return oeq.TensorProduct(problem, torch_op=True)
+            return oeq.TensorProductConv(problem, torch_op=True, deterministic=deterministic)
+        product = once(row, ("oeq", deterministic), compiled)
         if not row.place:
-            product = oeq.TensorProduct(problem, torch_op=True)
             return with_weights(product, product)
-        product = oeq.TensorProductConv(problem, torch_op=True, deterministic=deterministic)
         receiver, sender = place.receiver.long(), place.sender.long()
         turned = torch.argsort(sender * place.nodes + receiver, stable=True) if deterministic else None
         return with_weights(product, lambda x, y, w: product(x, y, w, receiver, sender, turned))
@@ -113,11 +149,12 @@ def with_weights(product, call):
 
 def flashtp(row, place):
     from e3nn.o3 import Irreps
+    sys.setdlopenflags(os.RTLD_LAZY)  # its kernels for float64 are not compiled
     from flashTP_e3nn import uvu_TP
     irreps = row.product()["irreps"]
     hopper = torch.cuda.get_device_capability()[0] == 9  # it knows an H100 by name, and takes an H200 for a GPU of 48 KiB
-    product = uvu_TP(*(Irreps(irreps[slot]) for slot in "xyz"), instructions(row), device="cuda", dtype=torch.float32,
-                     smem_size=227 if hopper else None)
+    product = once(row, "flashtp", lambda: uvu_TP(*(Irreps(irreps[slot]) for slot in "xyz"), instructions(row), device="cuda",
+                                                  dtype=torch.float32, smem_size=227 if hopper else None))
     sender, receiver = place.sender.int(), place.receiver.int()
     return lambda x, y, w: product(x, y, w, sender, receiver)
 
@@ -151,8 +188,8 @@ def cuequivariance(fused):
     def make(row, place):
         import cuequivariance_ops_torch  # noqa: F401  without it all is done by PyTorch, without a word
         import cuequivariance_torch as cuet
-        polynomial = cue_polynomial(row)
-        product = cuet.SegmentedPolynomial(polynomial, method="uniform_1d", math_dtype=torch.float32).to(DEVICE)
+        polynomial = once(row, "polynomial", lambda: cue_polynomial(row))
+        product = once(row, "cue", lambda: cuet.SegmentedPolynomial(polynomial, method="uniform_1d", math_dtype=torch.float32).to(DEVICE))
         dims = row.product()["dim"]
         found = [operand.size for operand in polynomial.inputs]
         if found != [dims["w"], dims["x"], dims["y"]] or polynomial.outputs[0].size != dims["z"]:

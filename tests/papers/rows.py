@@ -37,6 +37,10 @@ CONVOLUTIONS = ("cgtpgen", "cgtpgen atomic", "OpenEquivariance", "OpenEquivarian
 FLASHTP = ("cgtpgen atomic", "FlashTP", "OpenEquivariance", "cuEquivariance", "e3nn")
 SEVEN = ("mace_large", "mace_medium", "oeq_nequip_lips", "oeq_nequip_revmd17_aspirin", "oeq_nequip_revmd17_toluene",
          "oeq_nequip_revmd17_benzene", "oeq_nequip_water")
+# Processes by which library is measured, and how many there are: those that compile long have several.
+WORKERS = {"cgtpgen": 1, "FlashTP": 1, "OpenEquivariance": 4, "cuEquivariance": 4, "e3nn": 3, "e3nn compiled": 2}
+WITHOUT = set(filter(None, os.environ.get("WITHOUT", "").split(",")))
+COMPILED = os.environ.get("COMPILED")  # layers that have e3nn compiled (default: all)
 
 
 @dataclass
@@ -166,11 +170,36 @@ TABLES = {made.__name__: made for made in (roofline, table5, ablation, sevennet,
 
 
 def rows(words=()):
-    """Of words TABLE, or TABLE/LAYER with the beginning of a layer's name."""
+    """Of words TABLE, or TABLE/LAYER with the beginning of a layer's name; what follows = is no part of them."""
     found = []
     for word in words or TABLES:
-        table, _, layer = word.partition("/")
+        table, _, layer = word.partition("=")[0].partition("/")
         if table not in TABLES:
             sys.exit(f"there is no table {table}: {', '.join(TABLES)}")
         found += [row for row in TABLES[table]() if row.name.startswith(layer)]
     return found
+
+
+def worker_of(contender):
+    return next(name for name in sorted(WORKERS, key=len, reverse=True) if contender.startswith(name))
+
+
+def tasks(words=()):
+    """All pairs of row and contender, in the order in which they are wanted: what matters less comes last."""
+    def wanted(row, contender):
+        return worker_of(contender) not in WITHOUT and contender not in WITHOUT and \
+            (contender != "e3nn compiled" or COMPILED is None or row.name in COMPILED.split())
+    found = [(row, contender) for row in rows(words) for contender in row.contenders if wanted(row, contender)]
+    return sorted(found, key=lambda task: "," in task[1] or "deterministic" in task[1])
+
+
+def shares(words, worker, parts):
+    """Of each of the processes of a worker, its tasks."""
+    mine = [task for task in tasks(words) if worker_of(task[1]) == worker]
+    return [mine[part::parts] for part in range(parts)]
+
+
+def file_of(folder, row, contender):
+    """Where its outputs are."""
+    name = re.sub(r"[^0-9a-z]+", "_", f"{row.label} {contender}".lower())
+    return f"{folder}/outputs/{name}.pt"
