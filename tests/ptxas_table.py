@@ -4,8 +4,11 @@ bytes that are spilled, and the time of an item by the roofline of --emit=report
 
 Kernels are those of the benchmark's main products, planned for the architecture that they are compiled for. OUT is the
 table (default BUILD/ptxas/table.tsv); PRODUCTS, a pattern, which products (default: all in float32); ARCHES and KERNELS,
-words; JOBS, how many compilers at a time. What a compiler said once is kept (tests/stored.py), so that a run that was
-stopped goes on. It tells kernels that spill, and returns 1 where one cannot be compiled.
+words; JOBS, how many compilers at a time. Architectures are done one after the other, as they are named. In parts, on
+several machines: SHARE=2/3 does the second third of the rows, LIMIT begins no compiler after so many seconds, and HAVE, tables
+of other parts, takes over their rows, so that the last part has them all. What a compiler said once is kept
+(tests/stored.py), so that a run that was stopped goes on. It tells kernels that spill, and returns 1 where one cannot be
+compiled.
 """
 import csv
 import json
@@ -14,6 +17,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
@@ -30,6 +34,10 @@ KERNELS = (os.environ.get('KERNELS') or 'forward backward double_backward').spli
 PRODUCTS = os.environ.get('PRODUCTS') or '_f32_'
 FOLDER = f'{BUILD}/ptxas'
 OUT = os.environ.get('OUT') or f'{FOLDER}/table.tsv'
+SHARE, SHARES = map(int, (os.environ.get('SHARE') or '1/1').split('/'))
+LIMIT = float(os.environ.get('LIMIT') or 'inf')
+HAVE = (os.environ.get('HAVE') or '').split()
+BEGIN = time.monotonic()
 HEAD = ['product', 'kernel', 'arch', 'functions', 'registers', 'spilled', 'spilling', 'predicted_ns_per_item', 'machine']
 
 
@@ -52,8 +60,10 @@ def described(arch, path):
 
 
 def row_of(job):
-    """A row of the table, or what nvcc says."""
+    """A row of the table, or what nvcc says; nothing, where there is no time left."""
     name, kernel, arch = job
+    if time.monotonic() - BEGIN > LIMIT:
+        return None
     stem = f'{FOLDER}/{arch}/{name}_{kernel}'
     command = [NVCC, '-std=c++17', '-O3', '-Xptxas=-v', '-cubin', f'-arch={arch}', '-Iruntime', '-o', f'{stem}.cubin', f'{stem}.cu']
     said = stored.run(command, f'{stem}.cu', f'{stem}.cubin')
@@ -65,6 +75,17 @@ def row_of(job):
     return dict(zip(HEAD, (name, kernel, arch, len(found), max(registers for _, registers, _ in found),
                            sum(spilled for *_, spilled in found), ' '.join(spilling),
                            f'{predicted(product, kernels[kernel]):.3g}', product['machine']['name'])))
+
+
+def known():
+    """Rows of other parts, by what they are of."""
+    found = {}
+    for path in HAVE:
+        with open(path, newline='') as file:
+            file.readline()
+            for row in csv.DictReader(file, delimiter='\t'):
+                found[row['product'], row['kernel'], row['arch']] = {**row, 'spilled': int(row['spilled'])}
+    return found
 
 
 def main():
@@ -79,11 +100,15 @@ def main():
     for arch in ARCHES:
         subprocess.run([GENERATOR, f'--arch={arch}', '-Wno-all', '-o', f'{FOLDER}/{arch}',
                         *(f'{FOLDER}/{p.name}.yaml' for p in chosen)], check=True)
-    jobs = [(p.name, kernel, arch) for p in chosen for kernel in KERNELS for arch in ARCHES]
+    have = known()
+    wanted = [(p.name, kernel, arch) for arch in ARCHES for p in chosen for kernel in KERNELS]
+    jobs = [job for job in wanted[SHARE - 1::SHARES] if job not in have]
     with ThreadPoolExecutor(int(os.environ.get('JOBS') or os.cpu_count())) as pool:
-        rows = list(pool.map(row_of, jobs))
-    wrong = [(job, row) for job, row in zip(jobs, rows) if not isinstance(row, dict)]
-    rows = [row for row in rows if isinstance(row, dict)]
+        made = dict(zip(jobs, pool.map(row_of, jobs)))
+    wrong = [(job, row) for job, row in made.items() if isinstance(row, str)]
+    have |= {job: row for job, row in made.items() if isinstance(row, dict)}
+    order = [p.name for p in chosen], KERNELS, ARCHES
+    rows = [have[job] for job in sorted(filter(have.get, wanted), key=lambda job: [where.index(part) for where, part in zip(order, job)])]
     with open(OUT, 'w', newline='') as file:
         version = subprocess.run([NVCC, '--version'], capture_output=True, text=True).stdout
         file.write(f'# nvcc {re.search("release ([0-9.]+)", version).group(1)}; times are predicted, not measured\n')
@@ -91,7 +116,7 @@ def main():
         table.writeheader()
         table.writerows(rows)
     spilling = [row for row in rows if row['spilled']]
-    print(f'{OUT}: {len(rows)} kernels, {len(spilling)} spill')
+    print(f'{OUT}: {len(rows)} of {len(wanted)} kernels, {len(spilling)} spill')
     for row in spilling:
         print(f"  {row['product']} {row['kernel']} {row['arch']}: {row['spilled']} bytes in {row['spilling']}")
     for job, said in wrong:

@@ -33,10 +33,17 @@ equal(ptxas_table.predicted(product, kernel), 5.0, 'a kernel that arithmetic lim
 if shutil.which(ptxas_table.NVCC):
     with tempfile.TemporaryDirectory() as folder:
         out = f'{folder}/table.tsv'
-        run = subprocess.run([sys.executable, 'tests/ptxas_table.py'], capture_output=True, text=True,
-                             env=dict(os.environ, OUT=out, PRODUCTS='^diffdock_l1_f32_batch$', KERNELS='forward',
-                                      ARCHES='sm_80 sm_90'))
-        ok(run.returncode == 0 and run.stdout.startswith(f'{out}: 2 kernels, 0 spill'), 'two kernels', run.stdout, run.stderr)
+
+        def run(**given):
+            made = subprocess.run([sys.executable, 'tests/ptxas_table.py'], capture_output=True, text=True,
+                                  env=dict(os.environ, OUT=out, PRODUCTS='^diffdock_l1_f32_batch$', KERNELS='forward',
+                                           ARCHES='sm_80 sm_90', **given))
+            return made.stdout.splitlines()[0]
+        equal(run(LIMIT='0'), f'{out}: 0 of 2 kernels, 0 spill', 'none without time')
+        equal(run(SHARE='1/2'), f'{out}: 1 of 2 kernels, 0 spill', 'a share: one architecture after the other')
+        os.rename(out, f'{folder}/first.tsv')
+        equal(run(LIMIT='0', HAVE=f'{folder}/first.tsv'), f'{out}: 1 of 2 kernels, 0 spill', 'what another part has is not compiled')
+        equal(run(SHARE='2/2', HAVE=f'{folder}/first.tsv'), f'{out}: 2 of 2 kernels, 0 spill', 'and both parts are all')
         with open(out, newline='') as file:
             ok('predicted, not measured' in file.readline(), 'the table says what its times are')
             rows = list(csv.DictReader(file, delimiter='\t'))
