@@ -5,7 +5,6 @@ weights for all. Its z is laid out as e3nn lays it out, but for cuEquivariance's
 timed in it. What compiles is made once for a row, in all places where it is computed.
 """
 import importlib
-import importlib.util
 import os
 import sys
 from typing import NamedTuple
@@ -120,10 +119,20 @@ class At(NamedTuple):
     nodes: int
 
 
+COMPILE = torch.utils.cpp_extension.load
+
+
+def load(name, *sources, **flags):
+    """What run.sh compiled; without that OpenEquivariance compiles it itself."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return COMPILE(name, *sources, **flags)
+
+
 def openequivariance(deterministic):
     def make(row, place):
-        if importlib.util.find_spec("libtorch_tp_jit"):  # compiled by run.sh; else it compiles that itself
-            torch.utils.cpp_extension.load = lambda name, *_, **__: importlib.import_module(name)
+        torch.utils.cpp_extension.load = load
         import openequivariance as oeq
 
         def compiled():
