@@ -36,8 +36,8 @@ if shutil.which(ptxas_table.NVCC):
 
         def run(**given):
             made = subprocess.run([sys.executable, 'tests/ptxas_table.py'], capture_output=True, text=True,
-                                  env=dict(os.environ, OUT=out, PRODUCTS='^diffdock_l1_f32_batch$', KERNELS='forward',
-                                           ARCHES='sm_80 sm_90', **given))
+                                  env={**os.environ, 'OUT': out, 'PRODUCTS': '^diffdock_l1_f32_batch$', 'KERNELS': 'forward',
+                                       'ARCHES': 'sm_80 sm_90', **given})
             return made.stdout.splitlines()[0]
         equal(run(LIMIT='0'), f'{out}: 0 of 2 kernels, 0 spill', 'none without time')
         equal(run(SHARE='1/2'), f'{out}: 1 of 2 kernels, 0 spill', 'a share: one architecture after the other')
@@ -49,6 +49,7 @@ if shutil.which(ptxas_table.NVCC):
             rows = list(csv.DictReader(file, delimiter='\t'))
         equal([(row['arch'], row['kernel'], row['machine'], row['spilled']) for row in rows],
               [('sm_80', 'forward', 'A100 SXM', '0'), ('sm_90', 'forward', 'H200 SXM', '0')], 'a row each')
+        equal(run(PRODUCTS='^tetris_poly_2_f32_shared$', ARCHES='sm_80'), f'{out}: 1 of 1 kernels, 0 spill', 'what once spilled does not')
         ok(all(24 < int(row['registers']) <= 255 and 0 < float(row['predicted_ns_per_item']) < 100 for row in rows), 'with numbers', rows)
 else:
     skip('make ptxas-table', 'no nvcc')
