@@ -9,10 +9,12 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from xml.etree import ElementTree
 
 sys.dont_write_bytecode = True
 sys.path[:0] = ['tests', 'tests/papers']
+import bench  # noqa: E402
 import page  # noqa: E402
 import rows  # noqa: E402
 from tap import done, equal, ok  # noqa: E402
@@ -92,6 +94,62 @@ def check_layers():
     equal((len(l4.product()['paths']), l4.product()['dim']['w']), (65, 2944), 'and l4i5 has what follows')
 
 
+FAKE = """
+import json, sys
+sys.path.insert(0, 'tests/papers')
+import rows
+def obey(said):
+    while True:
+        print(json.dumps(said), flush=True)
+        told = json.loads(sys.stdin.readline() or 'null')
+        if told is None:
+            sys.exit()
+        if 'measure' not in told:
+            return
+        row, contender = mine[told['measure']]
+        print(json.dumps({'table': row.table, 'layer': row.name, 'contender': contender, 'kernel': 'forward', 'ms': '1', 'items': 10}))
+        said = {'done': told['measure']}
+mine = rows.shares(sys.argv[4:], sys.argv[1], int(sys.argv[3]))[int(sys.argv[2])]
+for n, (row, contender) in enumerate(mine):
+    if contender == 'cuEquivariance' and row.name == 'roofline_2':
+        sys.exit(3)
+    obey({'failed' if contender == 'OpenEquivariance' else 'ready': n})
+while True:
+    obey({'idle': 0})
+"""
+
+
+def check_run():
+    """Who is to be measured, with processes that only say that they are."""
+    words = ['allegro/allegro_lmax1=0', 'roofline/roofline_1', 'roofline/roofline_2']
+    with tempfile.TemporaryDirectory() as folder:
+        bench.PAPERS, bench.MEASURE = folder, f'{folder}/fake.py'
+        with open(bench.MEASURE, 'w') as file:
+            file.write(FAKE)
+        for name in 'ours.built', 'flashtp.built':
+            open(f'{folder}/{name}', 'w').close()
+        run = bench.Run(folder, words)
+        while not all(worker.idle for worker in run.workers):
+            time.sleep(0.01)
+        equal(run.lines, [], 'nobody measures before the machine is known')
+        run.open('# a machine')
+        run.wait()
+        found = [(line['layer'], line['contender'], line.get('why', 'measured')) for line in run.lines]
+        equal([line[:2] for line in found if line[2] == 'measured'],
+              [('roofline_1', 'cgtpgen'), ('roofline_1', 'cuEquivariance'), ('roofline_2', 'cgtpgen'), ('allegro_lmax1', 'cgtpgen'),
+               ('allegro_lmax1', 'cuEquivariance'), ('allegro_lmax1', 'e3nn'), ('allegro_lmax1', 'e3nn compiled')],
+              'in the order of tables, but one that has had its time comes last')
+        equal(('roofline_2', 'cuEquivariance', 'its process ended, see workers.log') in found, True, 'a process that ends is told')
+        with open(f'{folder}/papers.tsv') as file:
+            lines = file.read().splitlines()
+        equal((lines[0], len(lines)), ('# a machine', 2 + 10), 'and all are in the table')
+        run = bench.Run(folder, words)
+        run.until = 0
+        run.wait()
+        whys = {line['why'].partition(' to ')[0] for line in run.lines}
+        equal((len(run.lines), whys <= {'no time left', 'its process ended, see workers.log'}), (10, True), 'without time all have the reason')
+
+
 def check_sparsity():
     said = subprocess.run([sys.executable, 'tests/papers/sparsity.py'], stdout=subprocess.PIPE, text=True).stdout.splitlines()
     equal([said[1], said[6]], ['flashtp_table5_lmax1\t10\t110\t32\t70.9', 'mace_large\t17\t1077\t215\t80.0'], 'how sparse tensors are')
@@ -119,6 +177,6 @@ def check_page():
     ok(f'{worst:.2f}' in shown['behind'], 'the nearest of all is listed', worst)
 
 
-for check in check_tables, check_kernels, check_layers, check_sparsity, check_page:
+for check in check_tables, check_kernels, check_layers, check_run, check_sparsity, check_page:
     check()
 done()

@@ -42,6 +42,7 @@ import rows as layers  # noqa: E402
 DEVICE = os.environ.get("DEVICE", "cuda")
 PAPERS = os.path.abspath(os.environ.get("PAPERS", "build/papers"))
 LIMIT = float(os.environ.get("LIMIT", 3600))
+MEASURE = f"{HERE}/measure.py"
 HANG = 120                     # seconds after which a contender that measures a row is given up
 COLUMNS = ["table", "layer", "place", "items", "contender", "kernel", "ms", "least", "wall ms", "GB", "own", "difference", "bytes",
            "flops", "why"]
@@ -115,7 +116,7 @@ class Worker(threading.Thread):
         awaited = {"FlashTP": "flashtp.built", "cgtpgen": "ours.built"}.get(self.of)
         while awaited and not os.path.exists(f"{PAPERS}/{awaited}"):
             time.sleep(0.2)
-        self.process = subprocess.Popen([sys.executable, "-W", "ignore", f"{HERE}/measure.py", self.of, str(self.part),
+        self.process = subprocess.Popen([sys.executable, "-W", "ignore", MEASURE, self.of, str(self.part),
                                          str(self.parts), *self.all.words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.all.log, text=True)
         for line in self.process.stdout:
