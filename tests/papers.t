@@ -50,7 +50,7 @@ def check_tables():
               ['| a | 1.000, 2.000 | 2.00, **1.00** | 10, memory | 2.50 (1.25) |'], 'times, how many times as long, memory')
         equal(list(page.behind([table]))[2:], ['| H200 | batch/a | backward | OpenEquivariance | 1.00 | 2.0000 |'],
               'what is level is listed')
-        equal(list(page.roofline_table(table))[2:], ['| r | forward | 15.0 | 47 | 50 | 24, 25 |'], 'shares of the roof')
+        equal(list(page.roofline_table(table))[2:], ['| r | 15.0 | 47; 50 | 24; 25 |'], 'shares of the roof')
         equal([line for line in page.overheads(table)][2], '| OpenEquivariance | 2 | 1.41 | 1.00 | 2.0 | 2.45 | 1.50 |',
               'geometric means of device and wall clock')
         drawn = ElementTree.fromstring('\n'.join(page.draw(table)))

@@ -24,6 +24,8 @@ PEERS = ("oeq", "oeq_det", "oeq_atomic", "flashtp", "cueq", "e3nn", "e3nn_compil
 FMA = 63.7e12  # flops a second, measured on an H200 and an H100 (tests/gpu/bench.c)
 ORDER = ("FlashTP", "OpenEquivariance", "OpenEquivariance deterministic", "cuEquivariance", "cuEquivariance, scatter", "e3nn",
          "e3nn compiled")
+PUBLISHED = {"batch": "_f32_batch", "table5": "_f32_atomic", "sevennet": "_f32_atomic", "allegro": "_f32_pairs",
+             "convolution": "_f32_atomic"}  # how the benchmark's products are called
 SHORT = {"OpenEquivariance": "oeq", "OpenEquivariance deterministic": "oeq, det.", "cuEquivariance": "cueq",
          "cuEquivariance, scatter": "cueq, scatter"}
 
@@ -218,17 +220,18 @@ def points(table):
 
 
 def roofline_table(table):
+    """Forward and backward: flops per byte, and of the rates of multiply-adds and of a copy what is reached."""
     found = {(layer, kernel, contender): values for layer, kernel, contender, *values in points(table)}
-    others = [c for c in ORDER if any(key[2] == c for key in found)]
-    yield f"| {table.gpu} | kernel | flops per byte | FMAs % | bandwidth % | " + " | ".join(f"{c}: FMAs %, bandwidth %" for c in others) + " |"
-    yield "|---|---|---:|---:|---:|" + "---|" * len(others)
+    others = [c for c in ("cgtpgen", *ORDER) if any(key[2] == c for key in found)]
+    yield f"| {table.gpu}, FMAs % of the peak; bandwidth % | flops per byte | " + " | ".join(SHORT.get(c, c) for c in others) + " |"
+    yield "|---|---:|" + "---|" * len(others)
     for layer in table.layers("roofline"):
-        for kernel in KERNELS[:2]:
-            if (layer, kernel, "cgtpgen") in found:
-                intensity, fma, band = found[layer, kernel, "cgtpgen"]
-                cells = [", ".join(f"{100 * v:.0f}" for v in found[layer, kernel, c][1:]) if (layer, kernel, c) in found else "-"
-                         for c in others]
-                yield f"| {layer} | {kernel} | {intensity:.1f} | {100 * fma:.0f} | {100 * band:.0f} | " + " | ".join(cells) + " |"
+        kernels = [k for k in KERNELS[:2] if (layer, k, "cgtpgen") in found]
+        cells = [", ".join(f"{found[layer, k, 'cgtpgen'][0]:.1f}" for k in kernels)]
+        for contender in others:
+            of = [found.get((layer, k, contender)) for k in kernels]
+            cells.append("; ".join(", ".join(f"{100 * values[which]:.0f}" if values else "-" for values in of) for which in (1, 2)))
+        yield f"| {layer.removeprefix('roofline_')} | " + " | ".join(cells) + " |"
 
 
 def stability_table(path):
@@ -265,20 +268,40 @@ def models_table(path):
         yield f"| {model}, {step} | " + " | ".join(cells) + " |"
 
 
-def registers_table(path):
-    """Of make ptxas-table: the most registers of a kernel's functions, bytes spilled where there are some, predicted time."""
+def read_registers(path):
+    """Of make ptxas-table, by product, architecture and kernel."""
     with open(path, newline="") as file:
         file.readline()
-        lines = list(csv.DictReader(file, delimiter="\t"))
-    arches = list(dict.fromkeys(line["arch"] for line in lines))
-    found = {(line["product"], line["kernel"], line["arch"]): line for line in lines}
-    yield "| registers, predicted ns of an item | " + " | ".join(arches) + " |"
+        return {(line["product"], line["arch"], line["kernel"]): line for line in csv.DictReader(file, delimiter="\t")}
+
+
+def registers_table(path):
+    """Of a product's kernels: the most registers of its functions, bytes spilled where there are some, predicted times."""
+    found = read_registers(path)
+    arches = list(dict.fromkeys(arch for _, arch, _ in found))
+    yield "| registers; predicted ns of an item | " + " | ".join(arches) + " |"
     yield "|---|" + "---|" * len(arches)
-    for product, kernel in dict.fromkeys((line["product"], line["kernel"]) for line in lines):
-        of = [found[product, kernel, arch] for arch in arches]
-        yield f"| {product}, {kernel.replace('_', ' ')} | " + " | ".join(
-            line["registers"] + (f" (spills {line['spilled']} bytes)" if line["spilled"] != "0" else "") +
-            f", {line['predicted_ns_per_item']}" for line in of) + " |"
+    for product in dict.fromkeys(product for product, _, _ in found):
+        of = [[found[product, arch, kernel] for kernel in KERNELS if (product, arch, kernel) in found] for arch in arches]
+        yield f"| {product.replace('_f32', '')} | " + " | ".join(
+            ", ".join(line["registers"] + (f" (spills {line['spilled']})" if line["spilled"] != "0" else "") for line in lines) + "; " +
+            ", ".join(f"{float(line['predicted_ns_per_item']):.3g}" for line in lines) for lines in of) + " |"
+
+
+def predicted_table(path, table):
+    """What was measured on a GPU of sm_90, over what was predicted for it."""
+    found = read_registers(path)
+    yield f"| {table.gpu}: measured over predicted | " + " | ".join(kernel.replace("_", " ") for kernel in KERNELS) + " |"
+    yield "|---|" + "---:|" * len(KERNELS)
+    for name, layer in dict.fromkeys((line["table"], line["layer"]) for line in table.lines):
+        product = layer.removeprefix("oeq_").removesuffix("_c32") + PUBLISHED.get(name, "")
+        ours, cells = ours_of(table, name, layer), []
+        for kernel in KERNELS:
+            line, ms = found.get((product, "sm_90", kernel)), table.number("ms", name, layer, ours, kernel)
+            cells.append("-" if not line or ms is None else
+                         f"{ms * 1e6 / int(table.by[name, layer, ours, kernel]['items']) / float(line['predicted_ns_per_item']):.2f}")
+        if set(cells) != {"-"}:
+            yield f"| {product.replace('_f32', '')} | " + " | ".join(cells) + " |"
 
 
 def draw(table):
