@@ -19,6 +19,7 @@ import sys
 
 KERNELS = ("forward", "backward", "double_backward")
 LEVEL, NEAR = 1.05, 1.2
+TIME = "least"  # of bench.py's columns: processes that compile use the GPU beside the one that is measured, which a median shows
 OPERATIONS = {"batch": "rows", "conv": "convolutions"}
 PEERS = ("oeq", "oeq_det", "oeq_atomic", "flashtp", "cueq", "e3nn", "e3nn_compiled")
 FMA = 63.7e12  # flops a second, measured on an H200 and an H100 (tests/gpu/bench.c)
@@ -58,11 +59,11 @@ class Table:
         return float(line[column]) if line and line["ms"] != "-" else None
 
     def compared(self):
-        """(theirs over ours, layer, kernel, who, ours ms)."""
+        """(theirs over ours, layer, kernel, who, our ms)."""
         for name, layer, contender, kernel in self.by:
-            value = None if contender.startswith("cgtpgen") else ratio(self, "ms", name, layer, contender, kernel)
+            value = None if contender.startswith("cgtpgen") else ratio(self, TIME, name, layer, contender, kernel)
             if value is not None:
-                mine = self.number("ms", name, layer, ours_of(self, name, layer), kernel)
+                mine = self.number(TIME, name, layer, ours_of(self, name, layer), kernel)
                 yield value, f"{name}/{layer}", kernel, contender, mine
 
     def why(self, *key):
@@ -77,7 +78,7 @@ def natural(name):
 def ours_of(table, name, layer):
     """The contender whose time is 1: of those that are cgtpgen the first that was measured."""
     return next((c for c in table.contenders(name) if c.startswith("cgtpgen") and
-                 table.number("ms", name, layer, c, "forward") is not None), None)
+                 table.number(TIME, name, layer, c, "forward") is not None), None)
 
 
 def ratio(table, column, name, layer, contender, kernel):
@@ -103,10 +104,10 @@ def times_table(table, name):
         ours = ours_of(table, name, layer)
         if not ours:
             continue
-        kernels = [k for k in KERNELS if table.number("ms", name, layer, ours, k) is not None]
+        kernels = [k for k in KERNELS if table.number(TIME, name, layer, ours, k) is not None]
         cells = [", ".join(f"{table.number('ms', name, layer, ours, k):.3f}" for k in kernels)]
         for contender in others:
-            found = [ratio(table, "ms", name, layer, contender, k) for k in kernels]
+            found = [ratio(table, TIME, name, layer, contender, k) for k in kernels]
             cells.append("-" if contender == ours or not any(found) and table.why(name, layer, contender, "forward") == "-" else
                          ", ".join(cell(value, table.why(name, layer, contender, k)) for value, k in zip(found, kernels)))
         yield f"| {layer} | " + " | ".join([*cells, memory(table, name, layer, ours)]) + " |"
@@ -202,9 +203,9 @@ def overheads(table):
     yield f"| {table.gpu} | rows | device, geometric mean | least | most | wall clock, geometric mean | least |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
     for contender in ORDER:
-        keys = [key for key in table.by if key[2] == contender and ratio(table, "ms", *key) is not None]
+        keys = [key for key in table.by if key[2] == contender and ratio(table, TIME, *key) is not None]
         if keys:
-            device, wall = ([ratio(table, column, *key) for key in keys] for column in ("ms", "wall ms"))
+            device, wall = ([ratio(table, column, *key) for key in keys] for column in (TIME, "wall ms"))
             yield (f"| {contender} | {len(keys)} | {geometric(device):.2f} | {min(device):.2f} | {max(device):.1f} | "
                    f"{geometric(wall):.2f} | {min(wall):.2f} |")
 
@@ -212,7 +213,7 @@ def overheads(table):
 def points(table):
     """(layer, kernel, contender, flops per byte, share of FMAs, share of a copy's rate)."""
     for (name, layer, contender, kernel), line in table.by.items():
-        ms = table.number("ms", name, layer, contender, kernel)
+        ms = table.number(TIME, name, layer, contender, kernel)
         if name == "roofline" and ms is not None:
             first = table.by[name, layer, "cgtpgen", kernel]
             flops, size = float(first["flops"]), float(first["bytes"])
@@ -297,7 +298,7 @@ def predicted_table(path, table):
         product = layer.removeprefix("oeq_").removesuffix("_c32") + PUBLISHED.get(name, "")
         ours, cells = ours_of(table, name, layer), []
         for kernel in KERNELS:
-            line, ms = found.get((product, "sm_90", kernel)), table.number("ms", name, layer, ours, kernel)
+            line, ms = found.get((product, "sm_90", kernel)), table.number(TIME, name, layer, ours, kernel)
             cells.append("-" if not line or ms is None else
                          f"{ms * 1e6 / int(table.by[name, layer, ours, kernel]['items']) / float(line['predicted_ns_per_item']):.2f}")
         if set(cells) != {"-"}:
