@@ -12,7 +12,7 @@ stands; what is not has the reason. Columns:
 
     ms, least    between two events of the device, median and least of the runs, after a read of more than L2 holds and a wait in
                  which the host gets ahead: the device's time of everything a call does, without the host's
-    wall ms      of a call that is waited for, by the host's clock, L2 as it is: overheads of all frameworks included
+    wall ms      the least of a call that is waited for, by the host's clock, L2 as it is: overheads of all frameworks included
     GB           the peak of PyTorch's allocator in the call, with its arguments and what autograd keeps for it
     own          share of the device's time in kernels of the contender's own, by PyTorch's profiler, forward and backward together
     difference   the largest of z, gx, gy from e3nn's, of the largest element, on 64 rows of each; without e3nn, from the first
