@@ -105,7 +105,7 @@ def times_table(table, name):
         if not ours:
             continue
         kernels = [k for k in KERNELS if table.number(TIME, name, layer, ours, k) is not None]
-        cells = [", ".join(f"{table.number('ms', name, layer, ours, k):.3f}" for k in kernels)]
+        cells = [", ".join(f"{table.number(TIME, name, layer, ours, k):.3f}" for k in kernels)]
         for contender in others:
             found = [ratio(table, TIME, name, layer, contender, k) for k in kernels]
             cells.append("-" if contender == ours or not any(found) and table.why(name, layer, contender, "forward") == "-" else
@@ -122,17 +122,18 @@ def memory(table, name, layer, ours):
 
 
 def behind(tables):
-    """Whose time is under NEAR times cgtpgen's on some GPU, the nearest first, and the same on the others."""
+    """Whose times are under NEAR times cgtpgen's in some kernel on some GPU, the nearest first."""
     found = {}
     for table in tables:
         for value, layer, kernel, contender, _ in table.compared():
-            found.setdefault((layer, kernel, contender), {})[table.gpu] = value
-    gpus = sorted({gpu for by in found.values() for gpu in by}, reverse=True)
-    yield "| layer | kernel | who | " + " | ".join(gpus) + " |"
-    yield "|---|---|---|" + "---:|" * len(gpus)
-    for (layer, kernel, contender), by in sorted(found.items(), key=lambda one: min(one[1].values())):
+            found.setdefault((layer, contender), {})[table.gpu, kernel] = value
+    gpus = sorted({gpu for by in found.values() for gpu, _ in by}, reverse=True)
+    yield "| layer | who | " + " | ".join(gpus) + " |"
+    yield "|---|---|" + "---|" * len(gpus)
+    for (layer, contender), by in sorted(found.items(), key=lambda one: min(one[1].values())):
         if min(by.values()) < NEAR:
-            yield f"| {layer} | {kernel.replace('_', ' ')} | {contender} | " + " | ".join(cell(by.get(gpu)) for gpu in gpus) + " |"
+            yield f"| {layer} | {contender} | " + " | ".join(
+                ", ".join(cell(by[gpu, kernel]) for kernel in KERNELS if (gpu, kernel) in by) or "-" for gpu in gpus) + " |"
 
 
 class Kernels:
@@ -157,7 +158,7 @@ class Kernels:
         return by[self.ours[-1] if who.endswith("det") and self.ours[-1] in by else next(o for o in self.ours if o in by)]
 
     def table(self, operation):
-        keys = [key for key in self.of if key[0] == operation]
+        keys = [key for key in self.of if key[0] == operation and not set(self.of[key]) <= set(self.ours)]
         others = list(dict.fromkeys(who for key in keys for who in self.of[key] if who not in self.ours))
         yield f"| {self.gpu} | ms | " + " | ".join(others) + (" | MB |" if self.memory else " |")
         yield "|---|---|" + "---|" * (len(others) + bool(self.memory))
@@ -282,8 +283,9 @@ def read_registers(path):
 
 
 def registers_table(path):
-    """Of a product's kernels: the most registers of its functions, bytes spilled where there are some, predicted times."""
-    found = read_registers(path)
+    """Of a product's kernels: the most registers of its functions, bytes spilled where there are some, predicted times. Of
+    convolutions those that add atomically."""
+    found = {key: line for key, line in read_registers(path).items() if key[0].rpartition("_")[2] not in ("deterministic", "any", "compensated")}
     arches = list(dict.fromkeys(arch for _, arch, _ in found))
     yield "| registers; predicted ns of an item | " + " | ".join(arches) + " |"
     yield "|---|" + "---|" * len(arches)
@@ -297,17 +299,23 @@ def registers_table(path):
 def predicted_table(path, table):
     """What was measured on a GPU of sm_90, over what was predicted for it."""
     found = read_registers(path)
-    yield f"| {table.gpu}: measured over predicted | " + " | ".join(kernel.replace("_", " ") for kernel in KERNELS) + " |"
-    yield "|---|" + "---:|" * len(KERNELS)
-    for name, layer in dict.fromkeys((line["table"], line["layer"]) for line in table.lines):
-        product = layer.removeprefix("oeq_").removesuffix("_c32") + PUBLISHED.get(name, "")
-        ours, cells = ours_of(table, name, layer), []
+    yield f"| {table.gpu}, measured over predicted | " + " | ".join(kernel.replace("_", " ") for kernel in KERNELS) + " |"
+    yield "|---|" + "---|" * len(KERNELS)
+    for name in filter(PUBLISHED.get, table.tables()):
+        cells, products = [], set()
         for kernel in KERNELS:
-            line, ms = found.get((product, "sm_90", kernel)), table.number(TIME, name, layer, ours, kernel)
-            cells.append("-" if not line or ms is None else
-                         f"{ms * 1e6 / int(table.by[name, layer, ours, kernel]['items']) / float(line['predicted_ns_per_item']):.2f}")
-        if set(cells) != {"-"}:
-            yield f"| {product.replace('_f32', '')} | " + " | ".join(cells) + " |"
+            ratios = []
+            for layer in table.layers(name):
+                product = layer.removeprefix("oeq_").removesuffix("_c32") + PUBLISHED[name]
+                ours = ours_of(table, name, layer)
+                line, ms = found.get((product, "sm_90", kernel)), table.number(TIME, name, layer, ours, kernel)
+                if line and ms is not None:
+                    items = int(table.by[name, layer, ours, kernel]["items"])
+                    ratios.append(ms * 1e6 / items / float(line["predicted_ns_per_item"]))
+                    products.add(product)
+            cells.append(f"{min(ratios):.2f} to {max(ratios):.2f}" if ratios else "-")
+        if products:
+            yield f"| {name}, {len(products)} products | " + " | ".join(cells) + " |"
 
 
 def draw(table):
@@ -387,6 +395,7 @@ def tables_of(paths):
         sections[f"overheads {table.gpu}"] = overheads(table)
         for name in table.tables():
             sections[f"{name} {table.gpu}"] = roofline_table(table) if name == "roofline" else times_table(table, name)
+    sections |= {f"predicted {table.gpu}": predicted_table(path, table) for path in stable if "ptxas" in path for table in tables}
     for path in stable:
         sections[path.rpartition("/")[2]] = next(made for word, made in makers.items() if word in path)(path)
     for name, lines in sections.items():
