@@ -255,7 +255,7 @@ class Convolution(_Module):
         return weight.reshape(1, -1).expand(graph.sender.shape[0] if self._of_items[2] else 1, -1)
 
     def _graph(self, edge_index: Edges, x: Tensor, y: Tensor, weight: Optional[Tensor],
-               receivers: Optional[int]) -> Graph:
+               receivers: Optional[int], wait: bool = False) -> Graph:
         nodes = {}
         for slot, value in zip("wxy", (weight, x, y)):
             if value is not None and self.product.index[slot] in ("sender", "receiver"):
@@ -269,7 +269,7 @@ class Convolution(_Module):
         if receivers is None:
             raise ValueError("neither x nor y has a row for each node: pass `receivers`, or a Graph")
         return find_graph(edge_index, receivers if senders is None else senders, receivers, self.sender_row,
-                          self._order, self._index_dtype, self.product.name, wait=False)
+                          self._order, self._index_dtype, self.product.name, wait)
 
     def _arguments(self, graph: Graph) -> tuple[Any, ...]:
         """What follows the arrays in an operator's arguments."""

@@ -7,9 +7,10 @@ The kernels are a submodule, `cgtp`, which has no part in a state_dict.
 """
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Optional, Union
 
@@ -130,6 +131,9 @@ def fast_class(base: type, mixin: type) -> type:
 
 def replace(site: Site, folder: str, products: dict[str, list[str]], parent: Optional[torch.nn.Module]) -> None:
     module = site.module
+    if isinstance(module, site.mixin):  # and has kernels, or needs none
+        module.cgtp_made.options.update(site.options)
+        return
     module.__dict__["cgtp_made"] = Made(folder, products, site.options)
     module.__class__ = fast_class(type(module), site.mixin)
     try:
@@ -193,6 +197,38 @@ class Again(torch.autograd.Function):
 
         found = iter(Again.apply(derivative, *arguments, *(gradients[n] for n in given)))
         return None, *(next(found) if needs else None for needs in ctx.needs_input_grad[1:])
+
+
+class Looks:
+    """What a step finds by looking at numbers, in the order in which it asks: a recorded one cannot look."""
+
+    def __init__(self) -> None:
+        self.found: list[Any] = []
+        self.again: Optional[Iterator[Any]] = None
+
+    def at(self, look: Callable[[], Any]) -> Any:
+        if self.again is not None:
+            return next(self.again)
+        self.found.append(look())
+        return self.found[-1]
+
+
+looks: Optional[Looks] = None  # of the step that is being recorded
+
+
+@contextlib.contextmanager
+def looking(by: Looks) -> Iterator[None]:
+    global looks
+    looks = by
+    try:
+        yield
+    finally:
+        looks = None
+
+
+def look_once(look: Callable[[], Any]) -> Any:
+    """look(), or what was found by it when the step was last computed for this record."""
+    return look() if looks is None else looks.at(look)
 
 
 def warn(text: str) -> None:

@@ -10,12 +10,14 @@ from torch import Tensor
 
 from .contraction import contraction_site
 from .fast import Fast, Left, Site, Sites, names_of, warn
+from .graphs import Step, can_be_recorded, given, replayed
 from .radial import pairs_for
 from .products import convolution_spec, is_by_species, is_eager, species_site, why_not
 
 BLOCK = "mace.modules.blocks.InteractionBlock"
 MODELS = {"mace.modules.models.MACE"}
-EDGES_MATTER = "compute_edge_forces", "compute_atomic_stresses", "lammps_mliap"  # whose results or inputs are in the list's order
+EDGES_MATTER = {"compute_edge_forces", "compute_atomic_stresses", "lammps_mliap"}  # whose results or inputs are in the list's order
+GRAPHS_STAY = {"training", "compute_hessian"}  # whose results are differentiated once more
 
 
 class Convolution(Fast):
@@ -36,6 +38,9 @@ class Convolution(Fast):
             graph = self.__dict__.get("cgtp_graph")  # of a model that has sorted what is of edges
             return self.cgtp(node_feats, edge_attrs, tp_weights, edge_index if graph is None else graph)
 
+    def cgtp_ends(self, edge_index: Tensor) -> Tensor:
+        return edge_index
+
 
 class Model(Fast):
     """A model of MACE. Its list of neighbours ascends by sender: what is given of edges is sorted by receiver once, where each
@@ -44,21 +49,23 @@ class Model(Fast):
 
     def __call__(self, data: Any, *arguments: Any, **options: Any) -> Any:
         convolutions = [block.conv_tp for block in self.interactions if isinstance(block.conv_tp, Convolution)]
-        if not convolutions or not is_sortable(data) or set(EDGES_MATTER) & self.cgtp_asked(arguments, options):
+        asked = self.cgtp_asked(arguments, options)
+        if not convolutions or not is_sortable(data) or EDGES_MATTER & asked:
             return super().__call__(data, *arguments, **options)
+
+        def sorted_step(data: Any, graph: Any) -> Any:
+            if graph.order is None:
+                return self.cgtp_paired(data, *arguments, **options)
+            moved = {key: graph.sort(data[key]) for key in ("shifts", "unit_shifts")}
+            moved["edge_index"] = torch.stack([graph.sender, graph.receiver]).to(data["edge_index"].dtype)
+            with given(convolutions, graph._replace(order=None)):
+                return self.cgtp_paired({**data, **moved}, *arguments, **options)
+        if self.cgtp_made.options.get("graphs") and not GRAPHS_STAY & asked and can_be_recorded(data):
+            made = replayed(Step(self, convolutions, sorted_step, ("node_attrs",), (arguments, options)), data)
+            if made is not None:
+                return made
         nodes = data["positions"]  # stands for what has a row for each
-        graph = convolutions[0].cgtp._graph(data["edge_index"], nodes, nodes, None, None)
-        if graph.order is None:
-            return self.cgtp_paired(data, *arguments, **options)
-        moved = {key: graph.sort(data[key]) for key in ("shifts", "unit_shifts")}
-        moved["edge_index"] = torch.stack([graph.sender, graph.receiver]).to(data["edge_index"].dtype)
-        for convolution in convolutions:
-            convolution.__dict__["cgtp_graph"] = graph._replace(order=None)
-        try:
-            return self.cgtp_paired({**data, **moved}, *arguments, **options)
-        finally:
-            for convolution in convolutions:
-                del convolution.__dict__["cgtp_graph"]
+        return sorted_step(data, convolutions[0].cgtp._graph(data["edge_index"], nodes, nodes, None, None))
 
     def cgtp_paired(self, data: Any, *arguments: Any, **options: Any) -> Any:
         nets = [getattr(block, name, None) for block in self.interactions for name in ("conv_tp_weights", "density_fn")]
@@ -79,6 +86,9 @@ class Model(Fast):
 
     def attach(self, layers: list[Any]) -> None:
         pass
+
+
+STEPS = {name: Model for name in MODELS}
 
 
 def is_sortable(data: Any) -> bool:

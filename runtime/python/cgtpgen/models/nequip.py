@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from .fast import Fast, Left, Site, Sites, names_of
+from .graphs import Step, can_be_recorded, replayed
 from .kernels import Kernels, Spec
 from .radial import Paired, once, pairs_for
 from .products import convolution_spec, is_by_species, species_of, species_spec, weights_by_species, why_not
@@ -41,7 +42,11 @@ class Scatter(Imported):
         self.keep(layers[0].Convolution())
 
     def forward(self, x: Tensor, edge_attr: Tensor, edge_weight: Tensor, edge_dst: Tensor, edge_src: Tensor) -> Tensor:
-        return self.cgtp(x, edge_attr, edge_weight, (edge_src, edge_dst))
+        graph = self.__dict__.get("cgtp_graph")
+        return self.cgtp(x, edge_attr, edge_weight, (edge_src, edge_dst) if graph is None else graph)
+
+    def cgtp_ends(self, edge_index: Tensor) -> tuple[Tensor, Tensor]:
+        return edge_index[1], edge_index[0]
 
 
 class Mlp(Paired):
@@ -109,9 +114,33 @@ class Contracter(Imported):
 
     def forward(self, x1: Tensor, x2: Tensor, idxs: Tensor) -> Tensor:
         weights = self.weights.reshape(-1, self.num_paths).T.expand(self.num_paths, self.mul).reshape(1, -1)
-        z = self.cgtp(self.cgtp_rows(x1, self.cgtp_parts[0]), self.cgtp_rows(x2, self.cgtp_parts[1]), weights, (idxs, idxs))
+        graph = self.__dict__.get("cgtp_graph")
+        z = self.cgtp(self.cgtp_rows(x1, self.cgtp_parts[0]), self.cgtp_rows(x2, self.cgtp_parts[1]), weights,
+                      (idxs, idxs) if graph is None else graph)
         parts = z.split([self.mul * dim for dim in self.cgtp_parts[2]], 1)
         return torch.cat([part.unflatten(1, (self.mul, -1)) for part in parts], 2)
+
+
+    def cgtp_ends(self, edge_index: Tensor) -> tuple[Tensor, Tensor]:
+        return edge_index[0], edge_index[0]
+
+
+class Recorded(Fast):
+    """A GraphModel whose force steps are CUDA graphs."""
+
+    def attach(self, layers: list[Any]) -> None:
+        pass
+
+    def __call__(self, data: Any) -> Any:
+        convolutions = [module for module in self.modules() if isinstance(module, (Scatter, Contracter))]
+        if convolutions and not self.training and "edge_index" in data and can_be_recorded(data):
+            made = replayed(Step(self, convolutions, lambda data, graph: super(Recorded, self).__call__(data)), data)
+            if made is not None:
+                return made
+        return super().__call__(data)
+
+
+STEPS = {"nequip.nn.graph_model.GraphModel": Recorded}
 
 
 def contracter_spec(tp: Any, dtype: str) -> Spec:

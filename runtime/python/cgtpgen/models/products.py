@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.utils import weak
 
-from .fast import Again, Fast, Left, Site, name_of, warn
+from .fast import Again, Fast, Left, Site, look_once, name_of, warn
 from .kernels import Spec
 from .e3nn_specs import product_spec, reader
 
@@ -104,8 +104,10 @@ _species: weak.WeakIdKeyDictionary = weak.WeakIdKeyDictionary()
 def species_of(given: Tensor) -> Species:
     """Looked at once for all layers: a tensor that something writes to by other ways than PyTorch's is compared with what
     was found, which is little beside the rows of weights that it saves."""
-    if is_traced(given):
-        return Species(given)
+    return Species(given) if is_traced(given) else look_once(lambda: _species_of(given))
+
+
+def _species_of(given: Tensor) -> Species:
     known = _species.get(given)
     if known is None or known[0].version != given._version or not torch.equal(known[1], given):
         known = _species[given] = Species(given), given.detach().clone()

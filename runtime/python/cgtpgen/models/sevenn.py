@@ -7,7 +7,8 @@ from typing import Any, Dict
 import torch
 from torch import Tensor
 
-from .fast import Fast, Left, Site, Sites, names_of
+from .fast import Fast, Left, Site, Sites, look_once, names_of
+from .graphs import Step, can_be_recorded, replayed
 from .radial import pairs_for
 from .products import convolution_spec, is_by_species, species_site, why_not
 
@@ -35,12 +36,66 @@ class Convolution(Fast):
         x = data[self.key_x]
         if self.is_parallel:
             x = torch.cat([x, data["x_ghost"]])
-        x = self.cgtp(x, data[self.key_filter], weight, data[self.key_edge_idx])
+        if torch.jit.is_scripting():
+            x = self.cgtp(x, data[self.key_filter], weight, data[self.key_edge_idx])
+        else:
+            graph = self.__dict__.get("cgtp_graph")
+            x = self.cgtp(x, data[self.key_filter], weight, data[self.key_edge_idx] if graph is None else graph)
         x = x.div(self.denominator)
         if self.is_parallel:
             x = torch.tensor_split(x, data["nlocal"])[0]
         data[self.key_x] = x
         return data
+
+    def cgtp_ends(self, edge_index: Tensor) -> Tensor:
+        return edge_index
+
+
+class Volume:
+    """Stands for the volume of a cell where it is asked whether it is as good as none, which a recorded step cannot see."""
+
+    def __init__(self, value: Tensor):
+        self.value = value
+
+    def __lt__(self, limit: float) -> bool:
+        self.value = torch.where(self.value < limit, limit, self.value)
+        return False
+
+    def unsqueeze(self, dim: int) -> Tensor:
+        return self.value.unsqueeze(dim)
+
+
+class Recorded(Fast):
+    """A model whose force steps are CUDA graphs, but for how atoms become species."""
+
+    def attach(self, layers: list[Any]) -> None:
+        pass
+
+    def __call__(self, data: Any) -> Any:
+        convolutions = [module for module in self.modules() if isinstance(module, Convolution)]
+        if not convolutions or self.training or self.is_batch_data or any(module.is_parallel for module in convolutions) or \
+                self._forward_hooks or self._forward_pre_hooks:
+            return super().__call__(data)
+        data = self._preprocess(data)
+        made = replayed(Step(self, convolutions, self.cgtp_step), data) if can_be_recorded(data) else None
+        if made is None:
+            for module in self:
+                data = module(data)
+            return data
+        for name, value in made.items():
+            data[name] = value
+        return data
+
+    def cgtp_step(self, data: Any, graph: Any) -> Any:
+        volume, atoms = data["cell_volume"], data["num_atoms"]
+        data["cell_volume"], data["num_atoms"] = Volume(volume), look_once(atoms.cpu)
+        for module in self:
+            data = module(data)
+        data["cell_volume"], data["num_atoms"] = volume, atoms
+        return data
+
+
+STEPS = {"sevenn.nn.sequential.AtomGraphSequential": Recorded}
 
 
 def sites(model: torch.nn.Module) -> Sites:

@@ -18,7 +18,9 @@ class Table:
 
     def replaced(self, path: str, module: Any) -> None:
         names = [name for of in module.cgtp_made.products.values() for name in of]
-        if names or module.says:
+        if module.cgtp_made.options.get("graphs"):
+            self.rows.append((path or "the model", type(module).__name__, "force steps as CUDA graphs"))
+        elif names or module.says:
             self.rows.append((path, type(module).__name__, " ".join(names) or module.says))
 
     def left(self, path: str, module: Any, why: str) -> None:

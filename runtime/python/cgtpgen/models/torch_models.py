@@ -8,23 +8,25 @@ from typing import Any, Optional
 
 import torch
 
+from . import graphs as recorded
 from . import mace, nequip, products, radial, sevenn
 from .fast import Left, Site, Sites, is_fast, names_of, replace, undo
 from .kernels import BuildError, Kernels, where
 from .table import Table, difference, timed
 
 FAMILIES = mace, nequip, sevenn
+STEPS = mace.STEPS | nequip.STEPS | sevenn.STEPS  # whose calls are force steps
 DTYPES = "float32", "float64"
 
 
 def accelerate(model: Any, folder: Optional[str] = None, *, dtypes: Iterable[str] = DTYPES,
                devices: Optional[Iterable[str]] = None, strict: bool = False, step: Optional[Callable[[], Any]] = None,
-               only: Optional[Callable[[str], bool]] = None, quiet: bool = False) -> Any:
+               only: Optional[Callable[[str], bool]] = None, graphs: bool = False, quiet: bool = False) -> Any:
     """What the package's function of this name says."""
     say = (lambda text: None) if quiet else (lambda text: print(f"cgtpgen: {text}", file=sys.stderr, flush=True))
     before = timed(step) if step else None
     for part in models_of(model):
-        _accelerate(part, where(folder), tuple(dtypes), devices_of(part, devices), strict, only, say)
+        _accelerate(part, where(folder), tuple(dtypes), devices_of(part, devices), strict, only, graphs, say)
     table = report(model)
     if step and before:
         after = timed(step)
@@ -35,7 +37,7 @@ def accelerate(model: Any, folder: Optional[str] = None, *, dtypes: Iterable[str
 
 
 def _accelerate(model: torch.nn.Module, folder: str, dtypes: tuple[str, ...], devices: tuple[str, ...], strict: bool,
-                only: Optional[Callable[[str], bool]], say: Callable[[str], None]) -> None:
+                only: Optional[Callable[[str], bool]], graphs: bool, say: Callable[[str], None]) -> None:
     found = {path: site for path, site in sites(model).items() if only is None or only(path)}
     left = [site for site in found.values() if isinstance(site, Left)]
     slow = [site for site in left if not isinstance(site.module, torch.nn.Module) or products.LINEAR not in names_of(site.module)]
@@ -46,6 +48,8 @@ def _accelerate(model: torch.nn.Module, folder: str, dtypes: tuple[str, ...], de
         raise BuildError(f"{type(model).__name__} has nothing to replace" +
                          (": " + "; ".join(f"{site.path}: {site.why}" for site in left) if left else
                           ": no products of e3nn, MACE, NequIP, Allegro or SevenNet are in it"))
+    if graphs:
+        mine = [site for site in mine if site.mixin not in STEPS.values()] + recorded.sites(model, STEPS)
     kernels = Kernels(folder)
     names = {site.path: {dtype: kernels.write(site.specs(dtype)) for dtype in dtypes} for site in mine}
     kernels.build([name for by_type in names.values() for of in by_type.values() for name in of], devices, say)
@@ -66,6 +70,7 @@ def restore(model: Any) -> Any:
     for part in models_of(model):
         for path, module in list(part.named_modules()):
             if is_fast(module):
+                recorded.forget(module)
                 undo(module, parent_of(part, path))
     return model
 
