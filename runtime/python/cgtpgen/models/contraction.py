@@ -143,7 +143,7 @@ class Contraction(Fast):
     def cgtp_contract(self, x: Tensor, elements: Tensor, *weights: Tensor) -> Tensor:
         """weights: of each output those of the highest degree first. Powers are not kept: squares alone are six times as
         large as x."""
-        ones, x = x.new_ones(x.shape[:2]), x.transpose(1, 2).flatten(1)  # ir_mul
+        ones, x = x.new_ones(x.shape[:2]), x.transpose(1, 2).flatten(1)  # ir_mul, as it lies in memory by `Reshape`
         row, power = [x, ones] if len(self.cgtp_made.options["degrees"]) > 1 else [ones], x
         for product in self.cgtp["powers"]:
             power = product(power, x)

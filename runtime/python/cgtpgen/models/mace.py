@@ -42,6 +42,20 @@ class Convolution(Fast):
         return edge_index
 
 
+class Reshape(Fast):
+    """MACE's reshape_irreps, of an interaction's output: rows by channel, which lie in memory as contractions take them. Slices
+    would each add a row of full length in backward."""
+
+    def attach(self, layers: list[Any]) -> None:
+        pass
+
+    def forward(self, tensor: Tensor) -> Tensor:
+        parts = []
+        for part, mul, d in zip(tensor.split([mul * d for mul, d in zip(self.muls, self.dims)], 1), self.muls, self.dims):
+            parts.append(part.reshape(tensor.shape[0], mul, d).transpose(1, 2))
+        return torch.cat(parts, 1).transpose(1, 2)
+
+
 class Model(Fast):
     """A model of MACE. Its list of neighbours ascends by sender: what is given of edges is sorted by receiver once, where each
     layer would have to move its rows of weights. And MACE's own conversions build a model anew from its settings: for
@@ -121,6 +135,9 @@ def block_sites(inside: str, block: Any) -> Sites:
         found[path] = Left(path, product, why)
     else:
         found[path] = Site(path, product, Convolution, lambda dtype: [convolution_spec(product, dtype)], what="convolution")
+    reshape = getattr(block, "reshape", None)
+    if "mace.modules.irreps_tools.reshape_irreps" in names_of(reshape) and getattr(reshape, "cueq_config", None) is None:
+        found[f"{inside}reshape"] = Site(f"{inside}reshape", reshape, Reshape, lambda dtype: [])
     skip = getattr(block, "skip_tp", None)
     if skip is not None and hasattr(skip, "irreps_in2") and is_by_species(skip):
         found[f"{inside}skip_tp"] = species_site(f"{inside}skip_tp", skip)

@@ -12,14 +12,15 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from .fast import Fast, Left, Site, Sites, names_of
+from .fast import Fast, Left, Site, Sites, name_of, names_of
 from .graphs import Step, can_be_recorded, replayed
 from .kernels import Kernels, Spec
-from .radial import Paired, once, pairs_for
+from .radial import Paired, layer_of, once, pairs_for
 from .products import convolution_spec, is_by_species, species_of, species_spec, weights_by_species, why_not
 
 SCATTER = "nequip.nn._tp_scatter_base.TensorProductScatter"
 BLOCK = "nequip.nn.interaction_block.InteractionBlock"
+LAYER = "nequip.nn.mlp.ScalarLinearLayer"
 EMBED = "nequip.nn.embedding.node.NodeTypeEmbed"
 CONTRACTER = "allegro.nn._strided._contract.Contracter"
 
@@ -56,7 +57,15 @@ class Mlp(Paired):
         if torch.jit.is_scripting():
             return self.mlp(x)
         else:
-            return once(self.mlp, x, self.__dict__.get("cgtp_pairs"))
+            return once(self.cgtp_net, x, self.__dict__.get("cgtp_pairs"))
+
+    def cgtp_net(self, x: Tensor) -> Tensor:
+        if not isinstance(self.mlp, torch.nn.Sequential):
+            return self.mlp(x)
+        for layer in self.mlp:
+            is_plain = name_of(layer) == LAYER and layer.bias is None and not layer._forward_hooks and not layer._forward_pre_hooks
+            x = layer_of(x, layer.weight * layer.alpha) if is_plain else layer(x)
+        return x
 
 
 class Interaction(Fast):

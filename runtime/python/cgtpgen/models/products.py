@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.utils import weak
 
-from .fast import Again, Fast, Left, Site, look_once, name_of, warn
+from .fast import Again, ByConstant, Fast, Left, Site, look_once, name_of, warn
 from .kernels import Spec
 from .e3nn_specs import product_spec, reader
 
@@ -246,20 +246,6 @@ class Linear(Fast):
             else:
                 z = self.cgtp_product(x, own)
             return z.reshape(features.shape[:-1] + z.shape[-1:])
-
-
-class ByConstant(torch.autograd.Function):
-    """function(x, weight, transposed), which is linear in x; weight has no derivative."""
-
-    @staticmethod
-    def forward(ctx: Any, function: Any, transposed: bool, x: Tensor, weight: Tensor) -> Tensor:
-        ctx.function, ctx.transposed = function, transposed
-        ctx.save_for_backward(weight)
-        return function(x, weight, transposed)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        return None, None, ByConstant.apply(ctx.function, not ctx.transposed, gradients[0], ctx.saved_tensors[0]), None
 
 
 def linear_site(path: str, linear: Any) -> Site | Left:
