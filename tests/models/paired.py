@@ -18,7 +18,7 @@ from cgtpgen.models import accelerate  # noqa: E402
 FOLDER, NAME = sys.argv[1:3]
 ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 15
 SIZES = {'mace': ((2, 2, 1), 128, 4.7), 'nequip': ((2, 2, 1), 64, 4.3), 'sevennet': ((2, 2, 2), 128, 4.7)}
-BEFORE = {'mace': lambda path: path and not path.endswith(('skip_tp', 'conv_tp_weights')), 'nequip': lambda path: path.endswith('tp_scatter'),
+BEFORE = {'mace': lambda path: path and not path.endswith(('skip_tp', 'conv_tp_weights', 'reshape')), 'nequip': lambda path: path.endswith('tp_scatter'),
           'sevennet': lambda path: path.endswith('_convolution')}  # of which models were made before cgtpgen.models
 
 torch.set_num_threads(1)
