@@ -24,7 +24,7 @@ NEEDS = {'mace': 'mace.modules', 'nequip': 'nequip.model', 'sevennet': 'sevenn.m
 ASKED = bool(os.environ.get('TEST_MODELS'))  # then all of it; without, what takes least
 STEPS = ['--steps=1000'] if ASKED else ['--steps=40', '7net-0']
 CHECKS = [('any', 'interface'), ('any', 'pairs'), ('mace', 'check', 'mace'), ('nequip', 'check', 'nequip'), ('sevennet', 'check', 'sevennet'),
-          ('allegro', 'check', 'allegro'), ('mace', 'kinds'), ('mace', 'calculators'), ('nequip', 'commands', 'nequip'),
+          ('allegro', 'check', 'allegro'), ('mace', 'kinds'), ('mace', 'calculators'), ('mace', 'mliap'), ('nequip', 'commands', 'nequip'),
           *((name, 'graphs', name) for name in ('mace', 'nequip', 'sevennet', 'allegro')),
           ('mace', 'scripts', 'mace'), ('sevennet', 'scripts', 'sevennet'), ('sevennet', 'trained')]
 ON_A_GPU = {'check', 'graphs', 'trained'}

@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, f'{HERE}/..', f'{HERE}/../../runtime/python']
 import packages  # noqa: E402
 import torch  # noqa: E402
-from cgtpgen.models import accelerate, radial, report, restore  # noqa: E402
+from cgtpgen.models import accelerate, graphs, radial, report, restore  # noqa: E402
 from mace.calculators import MACECalculator  # noqa: E402
 from tap import done, ok  # noqa: E402
 
@@ -46,6 +46,19 @@ late = MACECalculator(models=[accelerate(case.like(torch.float32), FOLDER, quiet
 worst = max(distance(a, b) for a, b in zip(results(late), results(plain)))
 ok(worst < 1e-12, 'an accelerated float32 model in a calculator of float64', worst)
 ok(any(row[0].endswith('conv_tp') for row in report(late).rows), 'which computes by kernels')
+padded, kept = MACECalculator(models=[case.like(torch.float32)], device='cpu', default_dtype='float32', pad_num_atoms=len(atoms) + 1,
+                              pad_num_edges=2 * len(case.receiver)), []
+graphs.DEVICES, graphs.record = {'cpu'}, lambda call: (kept.append(call), call(), call)[2]  # stands for a graph
+accelerate(padded, FOLDER, dtypes=['float32'], graphs=True, quiet=True)
+for number in range(4):
+    made = atoms.copy()
+    made.rattle(0.1, seed=number)
+    made.calc = padded
+    found, edges = made.get_forces(), len(packages.neighbours(made, case.cutoff)[0])
+    made.calc = plain
+    ok(distance(found, made.get_forces()) < 1e-5, f'a calculator that pads its lists, of {edges} edges, and records steps')
+ok(len(kept) == 1, 'records one', len(kept))
+graphs.DEVICES = {'cuda'}
 committee = accelerate(MACECalculator(models=[case.like(torch.float64), case.fresh(torch.float64)], device='cpu'), FOLDER, quiet=True)
 ok(all(any(hasattr(type(m), 'cgtp_bases') for m in model.modules()) for model in committee.models), 'all models of a committee')
 restore(committee)

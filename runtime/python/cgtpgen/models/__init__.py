@@ -26,7 +26,7 @@ def accelerate(model: Any, folder: Optional[str] = None, **options: Any) -> Any:
     dtypes: which types the model may be brought to. devices: which ones it may be moved to; those that are here.
     strict: an error where a product stays slow. step: a function that takes a step of the model, and returns numbers where
     it likes: its time before and after, and by how much the numbers differ, is in the table. only: which modules, by path;
-    all without it. quiet: no table, no progress.
+    all without it. graphs: force steps on a GPU are recorded as CUDA graphs. quiet: no table, no progress.
     """
     return _family(model).accelerate(model, folder, **options)
 
