@@ -42,14 +42,12 @@ WHOLE = [
     ('w: item', 'w: shared', 'weights not of the edge'),
 ]
 BATCH = 'tests/simt/specs/batch_mixed.yaml'  # the same without a graph
-BATCH_LEFT = {'5': 'channels that are no multiple of 32', '6': 'operands that begin at no multiple of 16 bytes',
-              '7': 'not uvu with one channel of y', '8': 'operands that begin at no multiple of 16 bytes',
-              '10': 'not uvu with one channel of y'}
+BATCH_LEFT = {'7': 'not uvu with one channel of y', '10': 'not uvu with one channel of y'}
 BATCH_WHOLE = [
     ('kernels: ', 'index: {y: shared}\nkernels: ', 'not a batch (x, y and z of the item)'),
     ('kernels: ', 'index: {w: shared}\nkernels: ', 'weights not of the item'),
-    (r'\+ 1x0e', '+ 2x0e', 'rows that are no multiple of 16 bytes'),
-    (r'\b(32|64|96)x', '36x', 'no path for it'),
+    (r'\b(32|64|96)x', '8x', 'channels for less than half of a warp'),
+    ('y: .*', 'y: 2x0e + 2x1o + 2x2e + 2x1o', 'no path for it'),
 ]
 STAGED = 'tests/simt/specs/staged_mixed.yaml'  # weights that connect channels, and other paths
 STAGED_NEVER = [
@@ -202,6 +200,10 @@ def check_batch_choice():
         said = {verdict['reason'] for kernel in changed for verdict in kernel['verdicts']
                 if verdict['evaluation'] == 'batch'}
         equal(said, {reason}, f'all others: it says why, {reason}')
+    with open('tests/simt/specs/batch_widths.yaml') as f:
+        said = {verdict['reason'] for kernel in plan_of(f.read() + 'precision: bfloat16\n') for verdict in kernel['verdicts']
+                if verdict['evaluation'] == 'batch'}
+    equal(said, {'rows of 16 bits that begin at odd numbers'}, 'batch_widths in bfloat16: it says why')
     with open('specs/nequip_revmd17_benzene.yaml') as f:
         text = re.sub('^index: .*', 'index: {}', f.read(), flags=re.M)
     phases = [(kernel['schedules'][0]['phases'] > 1, kernel['schedules'][0]['channels_per_lane']) for kernel in plan_of(text)]

@@ -23,6 +23,7 @@ else
     check_kernels types_widths "$bfloat16" "$from/conv_any.yaml $from/conv_narrow.yaml" sizes
     check_kernels types_even "$float16 -e 's/37x/34x/' -e 's/7x2e/6x2e/' -e 's/3x1e/2x1e/'" \
         "$from/conv_any.yaml $from/conv_narrow.yaml" sizes paths
+    check_kernels types_batch_widths "$bfloat16 $three" "$from/batch_widths.yaml $from/batch_even.yaml" sizes
     check_kernels types_any "$bfloat16 $three -e 's/^kernels: /edges: any\nkernels: /'" $from/conv_32.yaml sizes paths
     check_kernels types_f16 "$float16 -e 's/^kernels: .*/kernels: [backward]/'" "$from/paired_nodes.yaml \
         $from/staged_graph.yaml $from/tiled_modes.yaml" sizes paths

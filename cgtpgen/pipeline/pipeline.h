@@ -31,10 +31,10 @@ struct worker {
 /* How a row's channels are shared by lanes and warps: a struct of constants of that name, from which
  * templates of the runtime know it (cgtp_segments.h). Of `mul` channels a lane has so many neighbours, and so
  * many lanes are a block, of which there are so many. Each `of` neighbours belong to one channel of rows: its
- * weights, where it has several. */
+ * weights, where it has several. Rows of items are aligned to so many elements. */
 struct spread {
     const char *name;
-    int mul, channels, lanes, blocks, of;
+    int mul, channels, lanes, blocks, of, aligned;
 };
 
 /* Loops are a tree. The first stands for the launch, which turns once. */

@@ -69,9 +69,9 @@ static void print_tables(struct items *n)
     for (int i = 0; i < p->spreads; i++)
         line(n->c.o,
              "struct part%s { [[maybe_unused]] static constexpr int mul = %d, channels = %d, lanes = %d, "
-             "blocks = %d, aligned = 8; };",
+             "blocks = %d, aligned = %d; };",
              p->spread[i].name, p->spread[i].mul, p->spread[i].channels, p->spread[i].lanes,
-             p->spread[i].blocks);
+             p->spread[i].blocks, p->spread[i].aligned);
     for (int i = 0; i < p->places; i++)
         for (int k = 0, end; k < p->place[i].fields; k = end) {
             const struct place *q = &p->place[i];
@@ -209,8 +209,8 @@ static void print_end(struct items *n, int loop)
 /* A set, and what its calls find; or the part of it that only the first channel blocks have. */
 static void print_block(struct items *n, const struct step *s)
 {
-    if (s->below) {
-        line(n->c.o, "if (now.block < %d) {", s->below);
+    if (s->below || s->note) {
+        line(n->c.o, "if (%s) {", s->note ? s->note : arena_printf(n->c.a, "now.block < %d", s->below));
         return;
     }
     n->set = s->number;

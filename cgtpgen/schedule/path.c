@@ -29,6 +29,43 @@ bool path_is_aligned(const struct kernel_plan *k, const struct path *p, int byte
     return aligned;
 }
 
+void align_to(int *aligned, int64_t to)
+{
+    while (to % *aligned)
+        *aligned /= 2;
+}
+
+void demand_aligned(const struct demand *d, int aligned[SLOT_COUNT])
+{
+    enum { MOST = 8 };
+    const struct kernel_plan *k = d->kernel;
+    for (int s = 0; s < SLOT_COUNT; s++)
+        aligned[s] = MOST;
+    for (int i = 0; i < k->form->inputs + k->form->outputs; i++) {
+        const struct operand *o = &k->operand[i];
+        for (int p = 0; p < d->plan->problem->paths && o->slot != SLOT_Y; p++) {
+            const struct path *path = &d->plan->problem->path[p];
+            const struct operand_block *b = operand_block_of(o, path);
+            if (d->variant_of[p] < 0 || (o->slot == SLOT_W && !path->weighted))
+                continue;
+            align_to(&aligned[o->slot], o->dim);
+            align_to(&aligned[o->slot], b->offset);
+            align_to(&aligned[o->slot], block_is_apart(b) ? b->channels : b->channels * b->components);
+        }
+    }
+}
+
+const char *demand_is_too_short(const struct demand *d, const int aligned[SLOT_COUNT])
+{
+    enum { LEAST = 4 }; /* bytes */
+    for (int i = 0; i < d->kernel->form->inputs; i++) {
+        const struct operand *o = kernel_input(d->kernel, i);
+        if (o->slot != SLOT_Y && demand_reads(d, i) && aligned[o->slot] * operand_size(o) < LEAST)
+            return "rows of 16 bits that begin at odd numbers";
+    }
+    return NULL;
+}
+
 bool path_is_pipelined(const struct device *device, const struct spec *spec, const struct path *p)
 {
     return p->mode == MODE_UVU && p->mul_y == 1 && p->mul_x % device->lanes == 0 &&

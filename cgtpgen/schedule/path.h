@@ -27,6 +27,15 @@ bool rows_are_aligned(const struct kernel_plan *, int bytes);
 /* Do the path's parts of rows of x, z and w begin at multiples of so many bytes? */
 bool path_is_aligned(const struct kernel_plan *, const struct path *, int bytes);
 
+/* Elements, by slot, of which what a demand's paths have of rows of x, z and w begins and ends at multiples,
+ * and rows do: a power of two, of at most 16 bytes of the shortest type. Lowers one such number to a power of
+ * two that divides another number, too. */
+void demand_aligned(const struct demand *, int aligned[SLOT_COUNT]);
+void align_to(int *aligned, int64_t to);
+
+/* Why asynchronous copies cannot move what inputs are so aligned to; NULL: they can. */
+const char *demand_is_too_short(const struct demand *, const int aligned[SLOT_COUNT]);
+
 /* Is the path one that the pipelined evaluations are for: channels of x by the warp, weights and y of items?
  */
 bool path_is_pipelined(const struct device *, const struct spec *, const struct path *);

@@ -1,6 +1,7 @@
 /* batch_places.c - the pipelined batch: where everything is. Each path set has a place in the ring, and one
  * for what leaves, instead of the others' of the group. */
 #include "schedule/batch/batch_plan.h"
+#include "schedule/path.h"
 #include "schedule/source.h"
 
 enum {
@@ -170,7 +171,10 @@ void batch_places(struct arena *a, struct batch *g)
                                        g->channels,
                                        BATCH_LANES,
                                        part->blocks,
-                                       1};
+                                       1,
+                                       g->aligned[SLOT_X]};
+        for (int s = 0; s < SLOT_COUNT; s++)
+            align_to(&p->spread[i].aligned, g->aligned[s]);
     }
     for (int i = 0; i < g->phases; i++) {
         struct batch_phase *phase = &g->phase[i];

@@ -11,6 +11,7 @@ enum {
     BLOCK_WARPS = 4,      /* of a block */
     TURN = 30,            /* instructions of a turn beside its paths */
     INSTRUCTION = 16,     /* bytes */
+    CHUNK = 16,           /* that a lane copies at a time, at most */
     RESERVED = 1024,      /* bytes that the device takes of each block's shared memory */
     UNDER_WAY = 48 << 10, /* bytes to a multiprocessor that keep an H200's memory busy */
     FEW_WARPS = 8 /* of a multiprocessor, for gradients of rows of 16 bits: larger sets, fewer turns */
@@ -26,16 +27,17 @@ const char *batch_refuses(const struct target *target, const struct demand *d)
         return "weights not of the item";
     if (paths_want_tables(target, d))
         return "paths by tables";
-    return rows_are_aligned(d->kernel, 16) ? NULL : "rows that are no multiple of 16 bytes";
+    int most = 0;
+    for (int i = 0; i < p->paths; i++)
+        most = d->variant_of[i] >= 0 && most < p->path[i].mul_x ? p->path[i].mul_x : most;
+    return most < target->device->lanes / 2 ? "channels for less than half of a warp" : NULL;
 }
 
 const char *batch_refuses_path(const struct target *target, const struct demand *d, const struct path *q)
 {
-    if (q->mode != MODE_UVU || q->mul_y != 1)
-        return "not uvu with one channel of y";
-    if (q->mul_x % target->device->lanes)
-        return "channels that are no multiple of 32";
-    return path_is_aligned(d->kernel, q, 16) ? NULL : "operands that begin at no multiple of 16 bytes";
+    (void)target;
+    (void)d;
+    return q->mode != MODE_UVU || q->mul_y != 1 ? "not uvu with one channel of y" : NULL;
 }
 
 /* ---- paths ---- */
@@ -61,7 +63,7 @@ static void find_parts(struct arena *a, struct batch *g)
             at++;
         struct batch_part *part = &g->part[at];
         if (at == g->parts) {
-            *part = (struct batch_part){q->mul_x, q->mul_x / (BATCH_LANES * g->channels), 0,
+            *part = (struct batch_part){q->mul_x, batch_blocks(q->mul_x, g->channels), 0,
                                         NEW_ARRAY(a, int, p->x.n + 1)};
             g->parts++;
         }
@@ -113,6 +115,22 @@ static int path_bytes(const struct batch *g, const struct path *q, bool new_z)
     return BATCH_LANES * g->channels * bytes;
 }
 
+/* What a path's rows take more where lanes move less than 16 bytes at a time, by what rows are aligned to. */
+static double short_copies(const struct batch *g, const struct path *q)
+{
+    const struct demand *d = g->demand;
+    double more = 0;
+    for (int i = 0; i < demand_arrays(d); i++) {
+        const struct operand *o = demand_array(d, i);
+        if (!o || o->slot == SLOT_Y || (o->slot == SLOT_W && !q->weighted))
+            continue;
+        const double bytes = g->channels * operand_block_of(o, q)->components * operand_size(o);
+        const int piece = g->aligned[o->slot] * operand_size(o);
+        more += piece < CHUNK ? cost_copies(bytes, piece) - cost_copies(bytes, CHUNK) : 0;
+    }
+    return more;
+}
+
 /* Instructions of a path per channel block. */
 static int path_work(const struct batch *g, const struct path *q)
 {
@@ -122,7 +140,7 @@ static int path_work(const struct batch *g, const struct path *q)
            (2 * q->l1 + 1) * (demand_inputs_of(d, SLOT_X) + demand_outputs_of(d, SLOT_X)) +
            (2 * q->l2 + 1) * demand_inputs_of(d, SLOT_Y) +
            (2 * q->l3 + 1) * (demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G)) +
-           2 * (demand_inputs_of(d, SLOT_W) + demand_outputs_of(d, SLOT_W));
+           (int)short_copies(g, q) + 2 * (demand_inputs_of(d, SLOT_W) + demand_outputs_of(d, SLOT_W));
 }
 
 /* Path number `i` in the order. */
@@ -379,11 +397,15 @@ static bool choose(struct arena *a, struct batch *g)
     return false;
 }
 
-/* Do the channels of each path divide into blocks of so many per lane? */
+/* Do the channels of each path divide into so many per lane, and then leave no more lanes idle than one each?
+ */
 static bool divides(const struct demand *d, int channels)
 {
+    const struct path *path = d->plan->problem->path;
     for (int i = 0; i < d->plan->problem->paths; i++)
-        if (d->variant_of[i] >= 0 && d->plan->problem->path[i].mul_x % (BATCH_LANES * channels))
+        if (d->variant_of[i] >= 0 &&
+            (path[i].mul_x % channels ||
+             batch_blocks(path[i].mul_x, channels) * channels > batch_blocks(path[i].mul_x, 1)))
             return false;
     return true;
 }
@@ -426,6 +448,7 @@ static struct batch *with_channels(struct arena *a, const struct schedule *s, in
     g->device = s->target->device;
     g->channels = channels;
     g->most_phases = most_phases;
+    demand_aligned(g->demand, g->aligned);
     find_parts(a, g);
     sort_paths(a, g);
     divide_phases(a, g);
@@ -469,6 +492,10 @@ static struct batch *cheapest(struct arena *a, const struct schedule *s)
 
 const char *batch_plan(struct arena *a, struct schedule *s)
 {
+    int aligned[SLOT_COUNT];
+    demand_aligned(s->demand, aligned);
+    if (demand_is_too_short(s->demand, aligned))
+        return demand_is_too_short(s->demand, aligned);
     struct batch *g = cheapest(a, s);
     if (!g)
         return "a stage larger than shared memory";

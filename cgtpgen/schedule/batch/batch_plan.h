@@ -26,7 +26,7 @@ enum { BATCH_LANES = 32 };
 
 /* Segments of x with the same number of channels. */
 struct batch_part {
-    int mul, blocks; /* channels; channel blocks */
+    int mul, blocks; /* channels; channel blocks, of which the last may have fewer */
     int xs, *x;      /* segments that paths read */
 };
 
@@ -67,10 +67,24 @@ struct batch {
     struct batch_phase *phase;
     int channels;              /* V: neighbouring channels of a lane */
     int stages, warps, blocks; /* of a ring; of a block; a multiprocessor must hold */
+    int aligned[SLOT_COUNT];   /* see demand_aligned */
     bool x_by_set;             /* x comes with each path set that reads it */
     int held;                  /* registers that would be enough for rows that stay in them and for forms */
     struct pipeline *pipeline;
 };
+
+/* Channel blocks of so many channels, of which a lane has so many. */
+static inline int batch_blocks(int mul, int channels)
+{
+    const int width = BATCH_LANES * channels;
+    return (mul + width - 1) / width;
+}
+
+/* Have all lanes of all its blocks channels? */
+static inline bool batch_is_whole(const struct batch *g, const struct batch_part *part)
+{
+    return part->mul == part->blocks * BATCH_LANES * g->channels;
+}
 
 /* The number of the part with so many channels. */
 static inline int batch_part(const struct batch *g, int64_t mul)

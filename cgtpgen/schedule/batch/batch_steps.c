@@ -43,6 +43,10 @@ static struct argument weights(const struct writer *c, const struct path *path, 
     struct argument q = o->output ? at(c, standing(c, o), NULL, path->weight_offset)
                                   : at(c, c->s->in, batch_field(c->p->arena, o, path->number), 0);
     q.apart = 1;
+    const int aligned = c->g->aligned[SLOT_W];
+    if (o->output && aligned < v)
+        return build_through(c->p, "cgtp_outgoing_some", (int[]){v, aligned, 0}, type, 2,
+                             (struct argument[]){q, build_number(v)});
     if (o->output)
         return build_through(c->p, "cgtp_outgoing", (int[]){v, 0}, type, 1, &q);
     build_term(&q.at, "lane", v);
@@ -128,11 +132,23 @@ static void leave(const struct writer *c, enum slot slot, int segment)
         move(c, *o, segment, c->s->out);
 }
 
+/* Lanes without channels of the block have nothing to do, and leave nothing for sums over lanes. */
+static void begin_lanes(const struct writer *c, const struct batch_part *part)
+{
+    const int lanes = part->mul / c->g->channels;
+    build_if(c->p, part->blocks == 1
+                       ? arena_printf(c->p->arena, "lane < %d", lanes)
+                       : arena_printf(c->p->arena, "now.block * %d + lane < %d", BATCH_LANES, lanes));
+}
+
 /* Segments of z come before the first path into them, and leave after the last. */
 static void work(const struct writer *c)
 {
     const struct path *path = c->problem->path;
+    const struct batch_part *part = &c->g->part[c->s->part];
     const int *number = c->s->path;
+    if (!batch_is_whole(c->g, part))
+        begin_lanes(c, part);
     for (int k = 0; k < c->s->xs; k++)
         bring(c, SLOT_X, c->s->x[k], c->g->x_by_set ? c->s->in : c->phase->rows);
     for (int i = 0; i < c->s->paths; i++) {
@@ -148,6 +164,8 @@ static void work(const struct writer *c)
     }
     for (int k = 0; k < c->s->ends; k++)
         leave(c, SLOT_X, c->s->end[k]);
+    if (!batch_is_whole(c->g, part))
+        build_end(c->p);
     if (c->s->out >= 0)
         build_store(c->p, c->s->out, 0, 0);
 }

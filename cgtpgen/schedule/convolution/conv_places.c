@@ -369,7 +369,8 @@ static void add_spreads(struct conv_program *c)
                             conv_channels(s, s->part[i]),
                             s->lanes,
                             s->channel_blocks,
-                            1};
+                            1,
+                            0};
     for (int i = 0; i < n; i++) {
         const struct path *q = &problem->path[path[i]];
         const int of = conv_calls(q);
@@ -381,7 +382,8 @@ static void add_spreads(struct conv_program *c)
                                                       one->channels * of,
                                                       s->lanes,
                                                       s->channel_blocks,
-                                                      of};
+                                                      of,
+                                                      0};
     }
 }
 

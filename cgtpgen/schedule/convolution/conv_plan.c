@@ -66,33 +66,6 @@ const char *conv_refuses_path(const struct target *target, const struct demand *
     return by_component && q->mul_y > 1 && q->l2 > 0 ? "channels of y by component" : NULL;
 }
 
-static void align(int *aligned, int64_t to)
-{
-    while (to % *aligned)
-        *aligned /= 2;
-}
-
-/* What rows of the slots, and the paths' parts of them, begin and end at multiples of. */
-static void find_alignments(struct convolution *g)
-{
-    const struct demand *d = g->demand;
-    const struct kernel_plan *k = d->kernel;
-    for (int s = 0; s < SLOT_COUNT; s++)
-        g->aligned[s] = ALIGNED_MOST;
-    for (int i = 0; i < k->form->inputs + k->form->outputs; i++) {
-        const struct operand *o = &k->operand[i];
-        for (int p = 0; p < d->plan->problem->paths && o->slot != SLOT_Y; p++) {
-            const struct path *path = &d->plan->problem->path[p];
-            const struct operand_block *b = operand_block_of(o, path);
-            if (d->variant_of[p] < 0 || (o->slot == SLOT_W && !path->weighted))
-                continue;
-            align(&g->aligned[o->slot], o->dim);
-            align(&g->aligned[o->slot], b->offset);
-            align(&g->aligned[o->slot], block_is_apart(b) ? b->channels : b->channels * b->components);
-        }
-    }
-}
-
 /* The same with the sets: chunks of edges side by side do not overlap, and those of the buffer of edges. */
 static void align_sets(struct convolution *g)
 {
@@ -100,28 +73,16 @@ static void align_sets(struct convolution *g)
     for (int i = 0; i < g->sets; i++)
         for (int s = 0; s < SLOT_COUNT && g->set[i].lanes < LANES; s++)
             for (int k = 0; k < g->set[i].parts; k++)
-                align(&g->aligned[s], conv_width(&g->set[i], g->set[i].part[k]));
+                align_to(&g->aligned[s], conv_width(&g->set[i], g->set[i].part[k]));
     g->aligned_edges = g->aligned[SLOT_X];
-    align(&g->aligned_edges, g->edge_row);
+    align_to(&g->aligned_edges, g->edge_row);
     for (int i = 0; i < g->sets; i++) {
         int64_t at = g->set[i].edge_at;
         for (int x = 0; x < g->set[i].xs; x++) {
-            align(&g->aligned_edges, at);
+            align_to(&g->aligned_edges, at);
             at += p->x.segment[g->set[i].x[x]].mul * (2 * p->x.segment[g->set[i].x[x]].ir.l + 1);
         }
     }
-}
-
-/* Why copies cannot move what rows are aligned to; NULL: they can. */
-static const char *too_short(const struct convolution *g)
-{
-    enum { LEAST = 4 }; /* bytes */
-    for (int i = 0; i < g->demand->kernel->form->inputs; i++) {
-        const struct operand *o = kernel_input(g->demand->kernel, i);
-        if (o->slot != SLOT_Y && demand_reads(g->demand, i) && g->aligned[o->slot] * operand_size(o) < LEAST)
-            return "rows of 16 bits that begin at odd numbers";
-    }
-    return NULL;
 }
 
 /* Does an output of the slot leave in this way, where it is summed from so many parts? */
@@ -405,7 +366,7 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     g->b_outputs = demand_outputs_of(d, SLOT_X) > 0;
     g->w_outputs = demand_outputs_of(d, SLOT_W) > 0;
     g->edge_buffer = g->b_outputs && leaves_by(p->spec, SLOT_X, 1, ROUTE_EDGE_BUFFER);
-    find_alignments(g);
+    demand_aligned(d, g->aligned);
     g->shifted = 1u << SLOT_X | 1u << SLOT_W | 1u << SLOT_Y; /* as long as nothing else is known */
     conv_find_together(a, g, &c);
     conv_choose_code(a, g, &c);
@@ -436,8 +397,8 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     if (g->block->bytes > shared)
         return "a stage larger than shared memory";
     align_sets(g);
-    if (too_short(g))
-        return too_short(g);
+    if (demand_is_too_short(d, g->aligned))
+        return demand_is_too_short(d, g->aligned);
     s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
     const char *why = choose_routes(s, g);
     s->own = g;

@@ -37,9 +37,6 @@ enum { CHUNK = 16 };
  * or 4. Codes are made for these three. */
 enum { LANES = 32, CHANNELS_MOST = 6, CODE_CHOICES = 3 };
 
-/* Elements of 16 bytes of the shortest type. */
-enum { ALIGNED_MOST = 8 };
-
 /* Paths computed together by a warp; all of the convolution's into a segment of z, where there is one. */
 struct path_set {
     int paths, *path;     /* numbers, in the order of computation */
