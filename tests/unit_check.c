@@ -11,7 +11,7 @@
 #include "emit/backend.h"
 #include "pipeline/pipeline.h"
 #include "schedule/check.h"
-#include "schedule/convolution/conv_plan.h"
+#include "pipeline/cost.h"
 #include "schedule/cover.h"
 #include "schedule/lanes/lanes_plan.h"
 #include "schedule/nodal/nodal_plan.h"
@@ -265,9 +265,11 @@ static void scratch_of_loops(void **state)
     expect(all, "sum 0 over channels goes beyond what is cleared");
 }
 
-static struct convolution *new_convolution(const struct schedules **all)
+static struct schedule *new_convolution(const char *source, int kernel, const struct schedules **all)
 {
-    return own_plan("convolution", &backend_cuda, mixed, 0, all);
+    struct kernel_schedule *k = plan_for(&backend_cuda, source, kernel, all);
+    assert_string_equal(k->schedule[0].evaluation->name, "convolution");
+    return &k->schedule[0];
 }
 
 /* What a path set was chosen by is what its program takes. */
@@ -278,85 +280,86 @@ static void work_of_the_convolution(void **state)
     for (int i = 0; i < 4 * 3; i++) {
         const struct schedules *all;
         const int kernel = spec[i / 3] == alike || spec[i / 3] == together ? 0 : i % 3;
-        const struct convolution *g = own_plan("convolution", &backend_cuda, spec[i / 3], kernel, &all);
-        for (int k = 0; k < g->sets; k++) {
-            const struct work *planned = &g->set[k].work, *counted = &g->set[g->set[k].like].pipeline->work;
-            assert_float_equal(cost_instructions(planned), cost_instructions(counted), 1e-6);
-            assert_float_equal(planned->bytes, counted->bytes, 1);
+        for (const struct pipeline *p = new_convolution(spec[i / 3], kernel, &all)->pipeline; p; p = p->next) {
+            assert_float_equal(cost_instructions(&p->planned), cost_instructions(&p->work), 1e-6);
+            assert_float_equal(p->planned.bytes, p->work.bytes, 1);
         }
     }
     assert_float_equal(cost_copies(512, 4), 4 * cost_copies(512, 16), 1e-6);
 }
 
-static struct layout *own_block(const struct convolution *g)
+static struct pipeline *own_loop(const char *source, const struct schedules **all)
 {
-    return &g->set[0].pipeline->of_block;
+    return new_convolution(source, 0, all)->pipeline;
+}
+
+static void memory_of_the_convolution(void **state)
+{
+    (void)state;
+    const struct schedules *all;
+    const int there = device_named("sm_90")->shared_bytes;
+    struct pipeline *p = own_loop(mixed, &all);
+    p->of_warp.field[0].count[0] = 1;
+    expect(all, "convolution: a ring of 1 stages");
+    p = own_loop(mixed, &all);
+    p->of_block.field[0].at = -16;
+    expect(all, "convolution: shared memory: ");
+    p = own_loop(mixed, &all);
+    ((struct layout *)p->of_block.field[0].of)->field[0].bytes += 1 << 20;
+    expect(all, "convolution: shared memory: ");
+    p = own_loop(mixed, &all);
+    p->of_block.bytes = there + 1;
+    expect(all,
+           arena_printf(&arena, "convolution: a block of %d bytes of %d that there are", there + 1, there));
+    p = own_loop(mixed, &all);
+    for (int i = 0; i < p->places; i++)
+        if (strcmp(p->place[i].name, "rows") == 0)
+            p->place[i].field->length = 1;
+    expect(all, "does not fit its buffer of 4");
+    p = own_loop(mixed, &all);
+    p->set->sums = 1 << 16;
+    expect(all, "convolution: path set 0: a team's sums are larger than its rings");
 }
 
 static void rules_of_the_convolution(void **state)
 {
     (void)state;
     const struct schedules *all;
-    struct convolution *g = new_convolution(&all);
-    struct path_set *last = &g->set[g->sets - 1];
-    struct path_list *paths = last->pipeline->set;
-    const int path = paths->path[--paths->paths];
+    struct pipeline *p = own_loop(mixed, &all);
+    const int path = p->set->path[--p->set->paths];
     expect(all, arena_printf(&arena, "convolution: path %d is in 0 path sets", path));
-    paths->paths++;
-    last->path[0] = 2; /* which is the general evaluation's */
+    p->set->paths++;
+    ((int *)p->set->path)[0] = 2; /* which is the general evaluation's */
     expect(all, "convolution: path 2 is in 1 path sets");
-    g = new_convolution(&all);
-    g->stages = 1;
-    expect(all, "convolution: a ring of 1 stages");
-    g = new_convolution(&all);
-    own_block(g)->field[0].at = -16;
-    expect(all, "convolution: shared memory: ");
-    g = new_convolution(&all);
-    ((struct layout *)own_block(g)->field[0].of)->field[0].bytes += 1 << 20;
-    expect(all, "convolution: shared memory: ");
-    g = new_convolution(&all);
-    own_block(g)->bytes = g->device->shared_bytes + 1;
-    expect(all, arena_printf(&arena, "convolution: a block of %d bytes of %d that there are",
-                             g->device->shared_bytes + 1, g->device->shared_bytes));
-    g = new_convolution(&all);
-    g->set[0].longest = g->buffer_bytes + 4;
-    expect(all, "does not fit its buffer of");
-    g = new_convolution(&all);
-    g->set[0].channel_blocks++;
-    expect(all, "warps do not have 32 channels");
-    g = new_convolution(&all);
-    g->carries = true;
+    p = own_loop(mixed, &all);
+    p->spread[0].mul++;
+    expect(all, "warps do not have 33 channels");
+    new_convolution(mixed, 0, &all)->route[0].compensated = true;
     expect(all, "rounding errors of z are carried along");
-    g = new_convolution(&all);
-    g->orders = true;
+    p = own_loop(mixed, &all);
+    p->walk.orders = true;
     expect(all, "rows of items are not those of edges as they come");
-    g = new_convolution(&all);
-    assert_true(g->teams);
-    g->warps = 3;
-    g->set[0].channel_blocks = 2;
+    p = own_loop(mixed, &all);
+    assert_true(p->walk.teams);
+    p->worker.teams = 3;
+    p->spread[0].blocks = 2;
     expect(all, "convolution: teams of warps of several blocks");
-    g = new_convolution(&all);
-    g->set[0].g_length = 1 << 16;
-    expect(all, "convolution: path set 0: a team's sums are larger than its rings");
-    g = new_convolution(&all);
-    g->set[0].lanes = 16, g->set[0].mul = 16, g->carries = true;
+    p = own_loop(mixed, &all);
+    p->spread[0].lanes = 16, p->worker.warps = 2;
     expect(all, "convolution: path set 0: edges side by side whose sums others share");
-    g = own_plan("convolution", &backend_cuda, alike, 0, &all);
-    assert_int_equal(g->sets, 2);
-    assert_int_equal(g->set[1].like, 0);
-    g->set[1].path[0] = g->set[1].path[1];
+    p = own_loop(alike, &all);
+    assert_int_equal(p->sets, 2);
+    ((int *)p->set[1].path)[0] = p->set[1].path[1];
     expect(all, "path set 1 has not the loop of path set 0");
-    for (int field = 0; field < 3; field++) {
-        g = own_plan("convolution", &backend_cuda, alike, 0, &all);
-        int *of[] = {&g->set[1].paths, &g->set[1].channels, &g->set[1].mul};
-        --*of[field];
+    for (int field = 0; field < 2; field++) {
+        p = own_loop(alike, &all);
+        --*(field ? &p->set[1].paths : &p->set[1].sums);
         expect(all, "path set 1 has not the loop of path set 0");
     }
-    g = own_plan("convolution", &backend_cuda, together, 0, &all);
-    assert_int_equal(g->first[2], 0);
-    g->set[0].path[0] = 1;
-    g->set[0].path[1] = 0;
-    expect(all, "path 0 is not computed where path 1 is");
+    p = own_loop(together, &all);
+    ((int *)p->set->path)[0] = p->set->path[1];
+    ((int *)p->set->path)[1] = 0;
+    expect(all, "path 0 is computed with others than its own");
 }
 
 static struct staged *new_staged(int kernel, const struct schedules **all)
@@ -803,6 +806,7 @@ int main(void)
         cmocka_unit_test(rows_have_an_owner),
         cmocka_unit_test(scratch_of_loops),
         cmocka_unit_test(work_of_the_convolution),
+        cmocka_unit_test(memory_of_the_convolution),
         cmocka_unit_test(rules_of_the_convolution),
         cmocka_unit_test(rules_of_staged_weights),
         cmocka_unit_test(rules_of_staged_channels),

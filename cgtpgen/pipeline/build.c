@@ -43,7 +43,7 @@ void build_field(struct pipeline *p, int place, struct field f)
 void build_set(struct pipeline *p, int paths, const int *path)
 {
     p->set = arena_grow(p->arena, p->set, p->sets, &p->set_capacity, sizeof *p->set);
-    p->set[p->sets++] = (struct path_list){paths, path};
+    p->set[p->sets++] = (struct path_list){.paths = paths, .path = path};
 }
 
 /* ---- steps ---- */

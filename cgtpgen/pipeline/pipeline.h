@@ -31,10 +31,10 @@ struct worker {
 /* How a row's channels are shared by lanes and warps: a struct of constants of that name, from which
  * templates of the runtime know it (cgtp_segments.h). Of `mul` channels a lane has so many neighbours, and so
  * many lanes are a block, of which there are so many. Each `of` neighbours belong to one channel of rows: its
- * weights, where it has several. Rows of items are aligned to so many elements. */
+ * weights, where it has several. */
 struct spread {
     const char *name;
-    int mul, channels, lanes, blocks, of, aligned;
+    int mul, channels, lanes, blocks, of;
 };
 
 /* Loops are a tree. The first stands for the launch, which turns once. */
@@ -186,8 +186,9 @@ struct call {
     int path; /* whose code it is, where that is not in the runtime: it is named when it is written; else -1
                */
     const struct code *code;
-    int forms;        /* terms, beyond the first of each, of what it makes for all channels */
-    const char *note; /* above it */
+    const struct matrix *matrix; /* of its only path, where that is not the path's own; NULL */
+    int forms;                   /* terms, beyond the first of each, of what it makes for all channels */
+    const char *note;            /* above it */
 };
 
 /* ---- steps ---- */
@@ -249,6 +250,8 @@ struct walk {
     bool turns;   /* of a launch that may take several (struct cgtp_turn): receivers' sums leave in the first,
                    * where all edges come; rows of edges are those before `kept` */
     bool teams;   /* those of small graphs hand each other sums in the rings of their block */
+    bool few;     /* has a kernel of its own for graphs with few edges per receiver; */
+    int nodes;    /* receivers of a tile where tiles are whole receivers */
     bool warps; /* or units are items, which warps take in turn (struct cgtp_channel_blocks), channel block by
                  * channel block: one loop over all of them, or several, one after the other */
 };
@@ -276,9 +279,17 @@ struct register_count {
     bool spills;
 };
 
+/* Paths that are computed together. Of edges: */
 struct path_list {
     int paths;
     const int *path;
+    int zs; /* the first into each segment of z, by number of channels; */
+    const int *z;
+    int xs; /* segments of x that they read, in the order of their fields; */
+    const int *x;
+    int edge_at; /* where these begin in a row of the buffer of edges; */
+    int part_at; /* their first among the parts of an item's sums; */
+    int sums;    /* numbers of a lane's sums of a receiver */
 };
 
 struct pipeline {
@@ -300,14 +311,17 @@ struct pipeline {
     struct local *local;
     int steps, step_capacity;
     struct step *step;
-    int inside; /* the loop in which steps are added */
+    int inside;              /* the loop in which steps are added */
+    int aligned[SLOT_COUNT]; /* elements: rows in memory, and what paths have of them, begin and end at
+                                multiples of so many; */
+    int aligned_edges;       /* the same of rows of the buffer of edges */
     int sets,
         set_capacity; /* of paths that it computes, one after the other; calls name those of the first */
     struct path_list *set;
     /* By the passes: */
     struct layout of_warp, of_team, of_block; /* shared memory: layout.c */
     struct register_count registers;          /* registers.c */
-    struct work work;                         /* of its edges: cost.c */
+    struct work planned, work;                /* of its edges: as it was chosen by; cost.c */
     struct meets *meets;                      /* of accesses, as far as they were asked for: share.c */
     struct synced *synced;                    /* what was found of others; NULL: nothing is kept */
     const char *unsound;                      /* why it has no waits and barriers; NULL: it has */

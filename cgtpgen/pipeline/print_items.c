@@ -65,13 +65,16 @@ static void print_tables(struct items *n)
 {
     const struct pipeline *p = n->c.p;
     struct text told = {.arena = n->c.a};
+    int aligned = p->aligned[0];
+    for (int i = 1; i < SLOT_COUNT; i++)
+        aligned = aligned < p->aligned[i] ? aligned : p->aligned[i];
     line(n->c.o, "/* Where irreps segments and weights are in rows. */");
     for (int i = 0; i < p->spreads; i++)
         line(n->c.o,
              "struct part%s { [[maybe_unused]] static constexpr int mul = %d, channels = %d, lanes = %d, "
              "blocks = %d, aligned = %d; };",
              p->spread[i].name, p->spread[i].mul, p->spread[i].channels, p->spread[i].lanes,
-             p->spread[i].blocks, p->spread[i].aligned);
+             p->spread[i].blocks, aligned);
     for (int i = 0; i < p->places; i++)
         for (int k = 0, end; k < p->place[i].fields; k = end) {
             const struct place *q = &p->place[i];

@@ -27,13 +27,6 @@ static int copy_of(const struct recipe *r, int operand)
     return operand < r->inputs ? r->input[operand].copy : r->output[operand - r->inputs].copy;
 }
 
-/* The path whose operand it is. */
-static const struct path *path_of(const struct device_path *c, int operand)
-{
-    const struct recipe *r = c->code->recipe;
-    return c->paths ? &c->w->problem->path[c->paths[copy_of(r, operand)]] : c->path;
-}
-
 /* ---- functions ---- */
 
 /* Where a component of a parameter stands: x and z in arrays of the lane's channels, y in an array of its
@@ -191,37 +184,15 @@ void device_path_comment(const struct device_path *c)
     line(c->o, "/* %s */", device_path_words(c));
 }
 
-/* What a call passes for an operand. */
+/* What a call passes for an operand that is a row of a lane's arrays. */
 static const char *argument(const struct device_path *c, const struct recipe *r, int operand)
 {
     struct arena *a = c->w->arena;
     const char *name = name_of(r, operand);
-    enum role role = role_of(r, operand);
-    const struct path *path = path_of(c, operand);
-    const int source = operand < r->inputs ? r->input[operand].source : r->output[operand - r->inputs].source;
-    bool input = operand < r->inputs;
-    if (c->paths && role != ROLE_A) /* a copy's name is the parameter's */
-        name =
-            input ? source_input(c->w, source)->symbol : kernel_output(c->w->demand->kernel, source)->symbol;
-    if (role == ROLE_A)
-        return plus_offset(a, input && c->rows ? arena_printf(a, "%s.%s", c->rows, name) : name,
+    if (role_of(r, operand) == ROLE_A)
+        return plus_offset(a, operand < r->inputs && c->rows ? arena_printf(a, "%s.%s", c->rows, name) : name,
                            c->w->problem->y.segment[c->path->y].offset);
-    if (role == ROLE_B)
-        return arena_printf(a, "%ss%d", name, c->path->x);
-    if (role == ROLE_G)
-        return arena_printf(a, "%ss%d", name, path->z);
-    if (!input) {
-        const struct operand *o = kernel_output(c->w->demand->kernel, source);
-        const char *type = operand_size(o) == 2 ? arena_printf(a, ", %s", source_held(c->w->plan, o)) : "";
-        const char *row = plus_offset(a, arena_printf(a, "%sout", name), path->weight_offset);
-        return arena_printf(a, "cgtp_outgoing<%d%s>(%s)", c->channels, type, row);
-    }
-    if (operand_size(source_input(c->w, source)) == 2)
-        return c->channels == 1 ? arena_printf(a, "cgtp_widen(at.%sp%d[lane])", name, path->number)
-                                : arena_printf(a, "cgtp_incoming<%d>(at.%sp%d + lane * %d)", c->channels,
-                                               name, path->number, c->channels);
-    return c->channels == 1 ? arena_printf(a, "at.%sp%d[lane]", name, path->number)
-                            : arena_printf(a, "at.%sp%d + lane * %d", name, path->number, c->channels);
+    return arena_printf(a, "%ss%d", name, role_of(r, operand) == ROLE_B ? c->path->x : c->path->z);
 }
 
 void device_path_call(const struct device_path *c)

@@ -7,20 +7,18 @@
 #include "util/layout.h"
 #include "schedule/source.h"
 
-/* A path while it is written. A call finds x in arrays of the lane, one per segment, and weights in the stage
- * `at`. */
+/* A path while it is written. A call finds x and z in arrays of the lane, one per segment. */
 struct device_path {
     struct source *w;
     struct out *o;
     const struct path *path;
-    const int *paths; /* of a code of several paths, their numbers; `path` is the first */
     const struct code *code;
     const struct matrix *matrix; /* of the code; of its first path */
     int channels;                /* of a lane */
     const char *likewise;        /* numbers of paths that the call also computes, elsewhere; NULL: of none */
     const char *rows; /* inputs of slot y are fields of this, in memory; NULL: they are in registers */
     /* What a call passes for an operand of the recipe: an input, or (inputs + o) an output; NULL, or a
-     * function that returns it: see above. */
+     * function that returns it, for those that are elsewhere. */
     const char *(*argument)(const struct device_path *, int operand);
     void *context; /* the caller's */
 };

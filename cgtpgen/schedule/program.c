@@ -110,18 +110,24 @@ void program_reads_graph(const struct schedule *s, bool *receiver_row, bool *by_
     (void)by_sender;
 }
 
-/* The function of a call's code, and its name for the call. */
-static void emit_function(struct source *w, struct out *o, struct call *c)
+struct device_path program_path(struct source *w, struct out *o, const struct pipeline *p,
+                                const struct call *c)
 {
     const struct path_plan *e = &w->plan->path[c->path];
-    const struct pipeline *p = w->schedule->pipeline;
-    const struct device_path f = {.w = w,
-                                  .o = o,
-                                  .path = e->path,
-                                  .code = c->code,
-                                  .matrix = e->matrix,
-                                  .channels = p->spreads ? p->spread[0].channels : 1,
-                                  .rows = p->walk.warps ? "rows" : NULL};
+    const int spread = c->spread < 0 ? 0 : c->spread;
+    return (struct device_path){.w = w,
+                                .o = o,
+                                .path = e->path,
+                                .code = c->code,
+                                .matrix = c->matrix ? c->matrix : e->matrix,
+                                .channels = p->spreads ? p->spread[spread].channels : 1,
+                                .rows = p->walk.warps ? "rows" : NULL};
+}
+
+/* The function of a call's code, and its name for the call. */
+static void emit_function(struct source *w, struct out *o, const struct pipeline *p, struct call *c)
+{
+    const struct device_path f = program_path(w, o, p, c);
     device_path_function(&f);
     c->function = device_path_name(&f);
 }
@@ -132,13 +138,10 @@ static struct call *code_of(const struct pipeline *p, int step)
     return c && c->code ? c : NULL;
 }
 
-/* Those of all paths, one path after the other. */
-static void emit_functions(struct source *w, struct out *o, const struct pipeline *p)
+void program_functions(struct source *w, struct out *o, const struct pipeline *p)
 {
     int *first = NEW_ARRAY(w->arena, int, w->problem->paths + 1); /* step with a path's code, plus 1; */
     int *next = NEW_ARRAY(w->arena, int, p->steps + 1);           /* the one after it; 0: none */
-    product_functions_begin(w->arena, &w->functions);
-    device_path_note(o);
     for (int i = p->steps - 1; i >= 0; i--)
         if (code_of(p, i)) {
             next[i] = first[code_of(p, i)->path];
@@ -147,7 +150,7 @@ static void emit_functions(struct source *w, struct out *o, const struct pipelin
     for (int i = 0; i < p->steps; i++)
         if (code_of(p, i)) {
             for (int k = first[code_of(p, i)->path]; k; k = next[k - 1])
-                emit_function(w, o, code_of(p, k - 1));
+                emit_function(w, o, p, code_of(p, k - 1));
             first[code_of(p, i)->path] = 0;
         }
 }
@@ -163,7 +166,9 @@ void program_device(struct source *w, const struct schedule *s)
     source_set(w, s);
     const struct cuda_words words = {kernel_of(w, s), source_items(w), SOURCE_WAITS};
     pipeline_print_structs(&o, s->pipeline, words.name);
-    emit_functions(w, &o, s->pipeline);
+    product_functions_begin(w->arena, &w->functions);
+    device_path_note(&o);
+    program_functions(w, &o, s->pipeline);
     if (s->pipeline->walk.warps)
         pipeline_print_items(
             &o, s->pipeline,
@@ -175,21 +180,19 @@ void program_device(struct source *w, const struct schedule *s)
             parts_sum(w, &o, demand_operand(w->demand, i));
 }
 
-/* Of rows whose channels lanes share: are all written? */
-static bool covers(const struct pipeline *p, const struct operand *o)
+bool program_covers(const struct schedule *s, const struct operand *o)
 {
+    bool *has = NEW_ARRAY(s->pipeline->arena, bool, o->blocks + 1);
     int64_t written = 0;
-    bool some = false;
-    for (int i = 0; i < p->places && p->spreads; i++)
-        for (int k = 0; k < p->place[i].fields; k++) {
-            const struct field *f = &p->place[i].field[k];
-            const struct spread *s = &p->spread[f->spread < 0 ? 0 : f->spread];
-            if (f->operand != o)
-                continue;
-            some = true;
-            written += (int64_t)f->runs * f->length / (s->lanes * s->channels) * s->mul;
-        }
-    return !some || written == o->dim;
+    for (const struct pipeline *p = s->pipeline; p; p = p->next)
+        for (int i = 0; i < p->sets; i++)
+            for (int k = 0; k < p->set[i].paths; k++) {
+                const struct path *path = &s->demand->plan->problem->path[p->set[i].path[k]];
+                has[operand_block_of(o, path) - o->block] = true;
+            }
+    for (int i = 0; i < o->blocks; i++)
+        written += has[i] * o->block[i].channels * o->block[i].components;
+    return written == o->dim || o->slot == SLOT_Y || o->slot == SLOT_W;
 }
 
 void program_launch(struct source *w, const struct schedule *s)
@@ -202,7 +205,7 @@ void program_launch(struct source *w, const struct schedule *s)
                            : arena_printf(w->arena, "cgtp_tile_grid(%s)", rows);
     struct clear c = clear_begin(w->arena);
     for (int o = 0; o < w->demand->outputs; o++)
-        if (!covers(s->pipeline, demand_operand(w->demand, o)))
+        if (s->pipeline->spreads && !program_covers(s, demand_operand(w->demand, o)))
             clear_rows(&c, w, demand_operand(w->demand, o));
     clear_launch(&c, w);
     source_step(w, arena_printf(w->arena,

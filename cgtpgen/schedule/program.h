@@ -5,6 +5,7 @@
 #define CGTPGEN_PROGRAM_H
 
 #include "pipeline/pipeline.h"
+#include "schedule/path_device.h"
 #include "schedule/schedule.h"
 
 /* Each output leaves as its row's only owner makes it, or by partial rows. Why not, or NULL. */
@@ -23,6 +24,13 @@ void program_reads_graph(const struct schedule *, bool *receiver_row, bool *by_s
 void program_device(struct source *, const struct schedule *);
 void program_launch(struct source *, const struct schedule *);
 void program_report(struct report *, const struct schedule *);
+
+/* The path of a call, for its function; the functions of all calls' codes, one path after the other. */
+struct device_path program_path(struct source *, struct out *, const struct pipeline *, const struct call *);
+void program_functions(struct source *, struct out *, const struct pipeline *);
+
+/* Do its paths write every element of a row of x or z that is an output? */
+bool program_covers(const struct schedule *, const struct operand *);
 
 /* All schedules, and the pipelines of those that have one. */
 void programs_dump(struct text *, const struct schedules *);

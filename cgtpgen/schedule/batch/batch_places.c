@@ -1,8 +1,9 @@
 /* batch_places.c - the pipelined batch: where everything is. Each path set has a place in the ring, and one
  * for what leaves, instead of the others' of the group. */
 #include "schedule/batch/batch_plan.h"
-#include "schedule/path.h"
 #include "schedule/source.h"
+
+#include <string.h>
 
 enum {
     CHUNK = 16 /* bytes that a lane copies at a time */
@@ -159,6 +160,7 @@ void batch_places(struct arena *a, struct batch *g)
         build_pipeline(a, (struct worker){BATCH_LANES, 1, g->warps, g->blocks}, 1);
     p->walk.warps = true;
     p->size = kernel_size(g->demand->kernel);
+    memcpy(p->aligned, g->aligned, sizeof p->aligned);
     for (int i = 0; i < GROUPS; i++)
         build_group(p, groups[i]);
     p->group[ROWS].instead = p->group[WIDE].instead = g->phases > 1;
@@ -171,10 +173,7 @@ void batch_places(struct arena *a, struct batch *g)
                                        g->channels,
                                        BATCH_LANES,
                                        part->blocks,
-                                       1,
-                                       g->aligned[SLOT_X]};
-        for (int s = 0; s < SLOT_COUNT; s++)
-            align_to(&p->spread[i].aligned, g->aligned[s]);
+                                       1};
     }
     for (int i = 0; i < g->phases; i++) {
         struct batch_phase *phase = &g->phase[i];

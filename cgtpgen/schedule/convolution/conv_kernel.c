@@ -1,9 +1,10 @@
 /* conv_kernel.c - the pipelined convolution: for each path set a function that visits the receivers of a
  * tile and keeps their rows; the kernel that gives blocks to path sets; the small kernels that finish
- * outputs. See plan_cuda.h for who owns what.
+ * outputs.
  */
 #include "schedule/convolution/conv_emit.h"
 #include "schedule/path.h"
+#include "schedule/program.h"
 #include "schedule/report.h"
 
 #include <string.h>
@@ -11,17 +12,17 @@
 /* Is the set's function told which set it computes? */
 static bool takes_which(const struct conv *c)
 {
-    int *number = NEW_ARRAY(c->w->arena, int, c->w->form->inputs + 1);
-    return c->alike > 1 && (own(c->w)->g_outputs || conv_operands(c->w, SLOT_G, false, number));
+    return c->alike > 1 &&
+           (demand_outputs_of(c->w->demand, SLOT_G) || demand_inputs_of(c->w->demand, SLOT_G));
 }
 
 /* Numbers that the set's warps have ahead, by name: of edges' senders, of their rows. */
 static int numbers_ahead(const struct conv *c, const char *name[2])
 {
     int n = 0;
-    if (edges_need_senders(c->s->pipeline))
+    if (edges_need_senders(c->p))
         name[n++] = "senders";
-    if (own(c->w)->orders)
+    if (c->p->walk.orders)
         name[n++] = "order";
     return n;
 }
@@ -43,40 +44,34 @@ static const char *index_type(const struct source *w)
 
 static void emit_set_head(struct conv *c)
 {
-    const struct convolution *g = own(c->w);
+    const bool shares = c->p->walk.shares;
     const char *ahead = arena_printf(c->w->arena, "cgtp_ahead<%s> &", index_type(c->w));
     if (c->number)
         line(c->o, "/* Path set %d: the same. */", c->number);
     else
         line(c->o, "/* Path set 0: the edges of tile `number`, for one channel block.%s */",
-             g->hands_over ? " partial_row: the set's first." : "");
+             shares ? " partial_row: the set's first." : "");
     line(c->o, "template <int nodes>");
     line(c->o,
          "CGTP_DEVICE void %s_%d(const launch &l, const cgtp_tile_scheduler<nodes, %d, %s> &tiles, int "
          "number, "
          "int channel_block, %swarp_%d &own, %s%s%scgtp_policy stream, cgtp_policy keep)",
-         g->name, c->number, g->reduces ? c->s->channel_blocks : 0, g->hands_over ? "true" : "false",
+         c->g.name, c->number, c->g.reduces ? c->blocks : 0, shares ? "true" : "false",
          takes_which(c) ? "int which, " : "", c->label,
-         g->reduces ? arena_printf(c->w->arena, "%s &sums, ", conv_reduce_of(c->s)->name) : "",
-         g->hands_over ? "int64_t partial_row, " : "", of_numbers_ahead(c, ahead, ", "));
+         c->g.reduces ? arena_printf(c->w->arena, "%s &sums, ", c->p->group[SUMS].layout.name) : "",
+         shares ? "int64_t partial_row, " : "", of_numbers_ahead(c, ahead, ", "));
     line(c->o, "{");
 }
 
-/* The code of a path has its name, and the call what is said above it, as they are written. */
-static void name_codes(struct conv *c)
+/* What calls of paths' codes are said to be above them. */
+static void note_calls(struct conv *c)
 {
-    const struct pipeline *p = c->s->pipeline;
     int last = -1;
-    for (int i = 0; i < p->steps; i++) {
-        struct call *call = p->step[i].call;
-        int number = 0;
+    for (int i = 0; i < c->p->steps; i++) {
+        struct call *call = c->p->step[i].call;
         if (!call || call->path < 0)
             continue;
-        while (c->s->path[number] != call->path)
-            number++;
-        const struct device_path path = conv_path(c, number);
-        call->function = device_path_name(&path);
-        call->note = call->path == last ? NULL : device_path_words(&path);
+        call->note = call->path == last ? NULL : conv_words(c, call);
         last = call->path;
     }
 }
@@ -84,10 +79,10 @@ static void name_codes(struct conv *c)
 static void emit_set(struct conv *c)
 {
     const struct edges_words words = {
-        own(c->w)->name, c->label, index_type(c->w), c->w->spec->compute, c->number == 0, c->alike, NULL};
-    name_codes(c);
+        c->g.name, c->label, index_type(c->w), c->w->spec->compute, c->number == 0, c->alike, NULL};
+    note_calls(c);
     emit_set_head(c);
-    pipeline_print_edges(c->o, c->s->pipeline, &words);
+    pipeline_print_edges(c->o, c->p, &words);
     line(c->o, "}");
     blank(c->o);
 }
@@ -101,7 +96,7 @@ static void emit_moved_launch(struct conv *c)
     line(c->o, "launch at = l;%s",
          c->number ? "" : " /* with arrays that begin where the set has its parts */");
     for (int i = 1; i < c->alike; i++) {
-        const struct conv other = conv_of_set(c, c->number + i);
+        const struct conv other = conv_after(c, i);
         const char *moves = conv_move(c, &other);
         if (!*moves)
             continue;
@@ -115,8 +110,9 @@ static void emit_block_of_set(struct conv *c)
 {
     struct source *w = c->w;
     struct out *o = c->o;
-    const struct convolution *g = own(w);
-    int blocks = c->s->channel_blocks;
+    const struct conv_kernel *g = &c->g;
+    const bool shares = c->p->walk.shares;
+    const int blocks = c->blocks;
     const char *channel_block = blocks > 1 ? arena_printf(w->arena, "warp %% %d", blocks) : "0";
     const char *divided = blocks > 1 ? arena_printf(w->arena, "warp / %d", blocks) : "warp";
     const char *member = g->sets > 1 ? arena_printf(w->arena, ".set%d", c->number) : "";
@@ -130,8 +126,7 @@ static void emit_block_of_set(struct conv *c)
     line(o, "warp_%d &own = block.warp[cgtp_warp()]%s;", c->label, member);
     const char *slot = g->reduces ? arena_printf(w->arena, "block.broadcast + %s", own_group) : "NULL";
     line(o, "const cgtp_tile_scheduler<nodes, %d, %s> tiles(partition, %s, &own.tile, l.counters_%s, %s);",
-         g->reduces ? blocks : 0, g->hands_over ? "true" : "false", set, g->name,
-         g->reduces ? "0" : channel_block);
+         g->reduces ? blocks : 0, shares ? "true" : "false", set, g->name, g->reduces ? "0" : channel_block);
     const char *name[2];
     for (int i = 0, n = numbers_ahead(c, name); i < n; i++)
         line(o, "cgtp_ahead<%s> %s;", index_type(w), name[i]);
@@ -141,35 +136,35 @@ static void emit_block_of_set(struct conv *c)
          c->alike > 1 ? "at" : "l", channel_block, takes_which(c) ? "which, " : "",
          g->reduces ? arena_printf(w->arena, "block.reduce%s[%s], ", g->one_reduce ? "" : member, own_group)
                     : "",
-         g->hands_over ? arena_printf(w->arena, "partition.partial_row[%s], ", set) : "",
+         shares ? arena_printf(w->arena, "partition.partial_row[%s], ", set) : "",
          of_numbers_ahead(c, "", ", "));
 }
 
 /* The rows of slot z's outputs of receivers without edges, unless all rows are cleared before. */
-static const char *lone_rows(const struct source *w)
+static const char *lone_rows(const struct conv *first)
 {
-    int *output = NEW_ARRAY(w->arena, int, w->form->outputs + 1);
-    int n = conv_covers_z(w) ? conv_operands(w, SLOT_G, true, output) : 0;
+    const struct source *w = first->w;
     struct text list = {.arena = w->arena};
-    for (int i = 0; i < n; i++) {
-        const struct operand *f = kernel_output(w->demand->kernel, output[i]);
+    for (int i = 0; i < w->demand->outputs; i++) {
+        const struct operand *f = demand_operand(w->demand, i);
         const char *type = source_held(w->plan, f);
-        text_printf(&list, "%scgtp_lone_rows{l.%s, %lld * (int64_t)sizeof(%s), %s * (int64_t)sizeof(%s)}",
-                    i ? ", " : "", f->array, source_dim(f), type, source_stride(w, f), type);
+        if (f->slot == SLOT_G && program_covers(w->schedule, f))
+            text_printf(&list, "%scgtp_lone_rows{l.%s, %lld * (int64_t)sizeof(%s), %s * (int64_t)sizeof(%s)}",
+                        list.n ? ", " : "", f->array, source_dim(f), type, source_stride(w, f), type);
     }
-    return n ? text_string(&list) : NULL;
+    return list.n ? text_string(&list) : NULL;
 }
 
 /* A block computes its own path set; then, while tiles of others are left, these. */
 static void emit_sets(struct conv *first)
 {
     struct out *o = first->o;
-    const struct convolution *g = own(first->w);
+    const struct conv_kernel *g = &first->g;
     line(o, "bool helps = false; /* another path set than its own */");
     line(o, "CGTP_LOOP");
     line(o, "do {");
     for (int s = 0, next; s < g->sets; s = next) {
-        struct conv c = conv_of_set(first, s);
+        struct conv c = conv_after(first, s);
         next = s + c.alike;
         if (c.alike > 1)
             line(o, "%sif (set >= %d && set < %d) {", s ? "} else " : "", s, next);
@@ -185,14 +180,15 @@ static void emit_sets(struct conv *first)
 
 static void emit_kernel(struct conv *first)
 {
-    struct source *w = first->w;
     struct out *o = first->o;
-    const struct convolution *g = own(w);
+    const struct conv_kernel *g = &first->g;
+    const int threads = g->warps * first->p->worker.lanes;
+    const bool shares = first->p->walk.shares;
+    const struct layout *block = &first->p->of_block;
     int least = 0, predicted = 0;
-    for (int s = 0; s < g->sets; s++) {
-        const struct register_count *r = &g->set[g->set[s].like].pipeline->registers;
-        least = least > r->least ? least : r->least;
-        predicted = predicted > r->taken ? predicted : r->taken;
+    for (const struct pipeline *p = g->first; p; p = p->next) {
+        least = least > p->registers.least ? least : p->registers.least;
+        predicted = predicted > p->registers.taken ? predicted : p->registers.taken;
     }
     line(o,
          "/* %s: blocks of %d threads, %d per multiprocessor, each with %d bytes of dynamic shared memory; "
@@ -203,19 +199,19 @@ static void emit_kernel(struct conv *first)
          "for ever: a warp waits for its own copies, for the warps of its group, which take the same tiles, "
          "and for "
          "%s. nodes: receivers per tile (see cgtp_tile_scheduler). */",
-         g->name, g->warps * LANES, g->blocks, g->block->bytes, predicted, least,
-         g->hands_over
+         g->name, threads, g->blocks, block->bytes, predicted, least,
+         shares
              ? "signals of tiles after its own, which were taken before by warps that run or have ended; the "
                "last tile waits for none"
              : "no other warp");
     line(o, "template <int nodes>");
-    line(o, "CGTP_KERNEL(%d, %d) %s(const launch l, const cgtp_partition<%d> partition)", g->warps * LANES,
-         g->blocks, g->name, g->sets);
+    line(o, "CGTP_KERNEL(%d, %d) %s(const launch l, const cgtp_partition<%d> partition)", threads, g->blocks,
+         g->name, g->sets);
     line(o, "{");
     line(o, "CGTP_SHARED(shared);");
-    line(o, "%s &block = *(%s *)shared;", g->block->name, g->block->name);
+    line(o, "%s_block &block = *(%s_block *)shared;", g->name, g->name);
     line(o, "cgtp_launch_wait();");
-    const char *lone = lone_rows(w);
+    const char *lone = lone_rows(first);
     if (lone)
         line(o, "const cgtp_lone_receivers lone(l.graph, %d);", g->warps);
     const char *policies = "const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();";
@@ -247,59 +243,59 @@ static void emit_layout_of_set(struct out *o, struct layout l, int set)
     layout_print(o, &l);
 }
 
-static void emit_layouts(struct out *o, const struct convolution *g)
+/* Names the structs of a schedule's shared memory, and writes them. */
+static void emit_layouts(struct conv *first)
 {
-    for (int i = 0; i < g->sets; i++) {
-        const struct path_set *s = &g->set[i];
-        if (s->like != i)
-            continue;
-        emit_layout_of_set(o, *conv_stage_of(s), i);
-        emit_layout_of_set(o, s->pipeline->of_warp, i);
-        if (g->reduces && (i == 0 || !g->one_reduce))
-            emit_layout_of_set(o, *conv_reduce_of(s), i);
+    struct arena *a = first->w->arena;
+    struct conv_memory m;
+    int label = first->label;
+    for (struct pipeline *p = first->g.first; p; label += p->sets, p = p->next) {
+        p->group[RING].layout.name = arena_printf(a, "stage_%d", label);
+        p->of_warp.name = arena_printf(a, "warp_%d", label);
+        p->group[SUMS].layout.name = arena_printf(a, "reduce_%d", first->g.one_reduce ? first->label : label);
+        emit_layout_of_set(first->o, p->group[RING].layout, label - first->label);
+        emit_layout_of_set(first->o, p->of_warp, label - first->label);
+        if (first->g.reduces && (label == first->label || !first->g.one_reduce))
+            emit_layout_of_set(first->o, p->group[SUMS].layout, label - first->label);
     }
-    if (g->sets > 1) {
-        layout_print(o, g->warp);
-        if (g->reduces && !g->one_reduce)
-            layout_print(o, g->reduce);
-    }
-    layout_print(o, g->block);
+    conv_memory(a, first->g.first, &m);
+    m.warp.name = arena_printf(a, "%s_warp", first->g.name);
+    m.reduce.name = arena_printf(a, "%s_reduce", first->g.name);
+    m.block.name = arena_printf(a, "%s_block", first->g.name);
+    if (first->g.sets > 1)
+        layout_print(first->o, &m.warp);
+    if (first->g.sets > 1 && first->g.reduces && !first->g.one_reduce)
+        layout_print(first->o, &m.reduce);
+    layout_print(first->o, &m.block);
 }
 
-void conv_kernels(struct source *w)
+void conv_kernels(struct source *w, int label)
 {
-    const struct convolution *g = own(w);
     struct out o = {.text = w->out};
-    struct conv c = conv_of_set(&(struct conv){.w = w, .o = &o}, 0);
-    int longest = 0;
-    for (int s = 0; s < g->sets; s++)
-        longest = longest > g->set[s].g_length ? longest : g->set[s].g_length;
+    struct conv c = conv_first(w, &o, label);
     product_functions_begin(w->arena, &w->functions);
-    emit_layouts(&o, g);
-    if (g->hands_over) {
+    emit_layouts(&c);
+    if (c.p->walk.shares) {
         line(
             &o,
             "/* Elements of a partial row: a warp's sums of a receiver whose edges are in several tiles. */");
-        line(&o, "enum { PARTIAL_%s = %d };", g->name, longest * LANES * conv_sum_words(g));
+        line(&o, "enum { PARTIAL_%s = %d };", c.g.name, conv_partial_bytes(w->schedule, c.p) / c.p->size);
         blank(&o);
     }
     device_path_note(&o);
-    for (int s = 0, next; s < g->sets; s = next) {
-        struct conv set = conv_of_set(&c, s);
-        next = s + set.alike;
-        for (int i = 0; i < set.s->paths; i += conv_together(g, set.s->path[i])) {
-            const struct device_path path = conv_path(&set, i);
-            device_path_function(&path);
-        }
+    for (int s = 0; s < c.g.sets;) {
+        struct conv set = conv_after(&c, s);
+        s += set.alike;
+        program_functions(w, &o, set.p);
         conv_tables(&set);
         emit_set(&set);
     }
     emit_kernel(&c);
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct form_output *f = &w->form->output[w->demand->output[i]];
-        if (f->slot == SLOT_X && g->edge_buffer)
-            conv_gather(w, f);
-        if (f->slot == SLOT_Y && g->part_buffer)
-            conv_parts_sum(w, f);
+        if (f->slot == SLOT_X && c.g.edge_buffer)
+            conv_gather(&c, f);
+        if (f->slot == SLOT_Y && c.g.part_buffer)
+            conv_parts_sum(&c, f);
     }
 }

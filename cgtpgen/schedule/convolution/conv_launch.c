@@ -1,32 +1,33 @@
 /* conv_launch.c - the pipelined convolution on the host: what is cleared, how blocks are divided
  * among path sets, the launches.
  */
+#include "pipeline/cost.h"
 #include "schedule/clear.h"
 #include "schedule/convolution/conv_emit.h"
 #include "schedule/gather.h"
+#include "schedule/program.h"
 
-const char *conv_partial_rows(struct arena *a, const struct convolution *g)
+const char *conv_partial_rows(struct arena *a, const struct conv_kernel *g)
 {
     int least = 0; /* blocks that it takes to give each path set's channel blocks a warp */
-    for (int s = 0; s < g->sets; s++)
-        least += (g->set[s].channel_blocks + g->warps - 1) / g->warps;
+    for (const struct pipeline *p = g->first; p; p = p->next)
+        least += p->sets * ((p->spread[0].blocks + g->warps - 1) / g->warps);
     return arena_printf(a, "cgtp_partial_rows(%d, %d, %d, %d)", g->sets, g->blocks, g->warps, least);
 }
 
-const char *conv_counters(struct arena *a, const struct convolution *g)
+const char *conv_counters(struct arena *a, const struct conv_kernel *g)
 {
     return arena_printf(a, "cgtp_counters(%d, %d, cgtp_multiprocessors())", g->sets, conv_queues(g));
 }
 
 /* What is to be cleared; *rows: rows of outputs among it. */
-static struct clear find_clear(struct source *w, bool *rows)
+static struct clear find_clear(struct source *w, const struct conv_kernel *g, bool *rows)
 {
-    const struct convolution *g = own(w);
     struct clear c = clear_begin(w->arena);
     *rows = false;
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct operand *q = demand_operand(w->demand, i);
-        const bool adds = q->slot == SLOT_G   ? !conv_covers_z(w)
+        const bool adds = q->slot == SLOT_G   ? !program_covers(w->schedule, q)
                           : q->slot == SLOT_X ? !g->edge_buffer
                                               : q->slot == SLOT_Y && g->parts > 1 && !g->part_buffer;
         if (adds)
@@ -34,7 +35,7 @@ static struct clear find_clear(struct source *w, bool *rows)
         *rows |= adds;
     }
     clear_area(&c, arena_printf(w->arena, "counters_%s", g->name), conv_counters(w->arena, g), 1, "unsigned");
-    if (g->hands_over)
+    if (g->first->walk.shares)
         clear_area(&c, arena_printf(w->arena, "flag_%s", g->name), conv_partial_rows(w->arena, g), 1,
                    "unsigned");
     return c;
@@ -47,7 +48,7 @@ static void emit_step(struct out *o, const char *condition, const char *call)
 }
 
 /* Warps that a path set has on average. */
-static const char *warps_of_set(struct arena *a, const struct convolution *g)
+static const char *warps_of_set(struct arena *a, const struct conv_kernel *g)
 {
     const char *warps = arena_printf(a, "cgtp_partition_blocks(partition) * %d", g->warps);
     return g->sets > 1 ? arena_printf(a, "%s / %d", warps, g->sets) : warps;
@@ -55,16 +56,18 @@ static const char *warps_of_set(struct arena *a, const struct convolution *g)
 
 /* cleared: what is cleared before unless there are teams, which have no counters and no flags; NULL: nothing
  * is. */
-static void emit_main_launch(struct source *w, struct out *o, const struct clear *cleared)
+static void emit_main_launch(struct source *w, struct out *o, const struct conv_kernel *g,
+                             const struct clear *cleared)
 {
-    const struct convolution *g = own(w);
+    const struct walk *walk = &g->first->walk;
+    const int threads = g->warps * g->first->worker.lanes;
     struct text cost = {.arena = w->arena};
-    for (int s = 0; s < g->sets; s++) {
-        const struct pipeline *p = g->set[g->set[s].like].pipeline;
-        text_printf(&cost, "%s{%d, %d, %d, %s}", s ? ", " : "", (int)cost_share(&p->work, p->size / 4),
-                    (int)cost_hand_over(LANES * g->set[s].g_length * p->size), g->set[s].channel_blocks,
-                    g->set[s].like < s ? "true" : "false");
-    }
+    for (const struct pipeline *p = g->first; p; p = p->next)
+        for (int s = 0; s < p->sets; s++)
+            text_printf(&cost, "%s{%d, %d, %d, %s}", cost.n ? ", " : "",
+                        (int)cost_share(&p->work, p->size / 4),
+                        (int)cost_hand_over(p->worker.lanes * p->set[s].sums * p->size), p->spread[0].blocks,
+                        s ? "true" : "false");
     line(o, "{");
     line(
         o,
@@ -74,24 +77,24 @@ static void emit_main_launch(struct source *w, struct out *o, const struct clear
     line(o,
          "%sauto partition = cgtp_make_partition<%d>(cgtp_multiprocessors(), %d, %d, graph->items, "
          "graph->receivers, cost%s);",
-         g->teams ? "" : "const ", g->sets, g->blocks, g->warps, g->edge_buffer ? ", turn" : "");
-    if (g->teams && g->edge_buffer)
+         walk->teams ? "" : "const ", g->sets, g->blocks, g->warps, g->edge_buffer ? ", turn" : "");
+    if (walk->teams && g->edge_buffer)
         line(o, "if (turn.first)");
-    if (g->teams)
+    if (walk->teams)
         line(o, "cgtp_make_teams(partition, %d, graph->items, graph->receivers, cost[0]);", g->warps);
     if (cleared)
         emit_step(o, "!partition.team && ", clear_call(cleared));
-    if (g->few)
+    if (walk->few)
         line(o, "const bool few = %scgtp_few_edges(graph->items, graph->receivers, %s, %s);",
              g->edge_buffer ? "turn.end - turn.from == graph->items && " : "",
-             g->hands_over ? "true" : "false", warps_of_set(w->arena, g));
-    const char *few = g->few ? arena_printf(w->arena, "few ? code::%s<%d> : ", g->name, g->few_nodes) : "";
+             walk->shares ? "true" : "false", warps_of_set(w->arena, g));
+    const char *few = walk->few ? arena_printf(w->arena, "few ? code::%s<%d> : ", g->name, walk->nodes) : "";
     if (g->whole && g->edge_buffer) /* where no sums leave, tiles are ranges of edges */
-        few = arena_printf(w->arena, "turn.first ? code::%s<%d> : ", g->name, g->few_nodes);
+        few = arena_printf(w->arena, "turn.first ? code::%s<%d> : ", g->name, walk->nodes);
     const char *teams =
-        g->teams ? arena_printf(w->arena, "partition.team ? code::%s<CGTP_TEAMS> : ", g->name) : "";
+        walk->teams ? arena_printf(w->arena, "partition.team ? code::%s<CGTP_TEAMS> : ", g->name) : "";
     const char *blocks = "cgtp_partition_blocks(partition)";
-    if (g->teams)
+    if (walk->teams)
         blocks = arena_printf(w->arena,
                               "partition.team ? cgtp_team_blocks(partition, %d, graph->receivers, cost[0]) "
                               ": %s",
@@ -99,17 +102,16 @@ static void emit_main_launch(struct source *w, struct out *o, const struct clear
     emit_step(o, "",
               arena_printf(w->arena,
                            "cgtp_launch_early(%s%scode::%s<%d>, %s, %d, "
-                           "sizeof(code::%s), stream, l, partition)",
-                           teams, few, g->name, g->whole && !g->edge_buffer ? g->few_nodes : 0, blocks,
-                           g->warps * LANES, g->block->name));
+                           "sizeof(code::%s_block), stream, l, partition)",
+                           teams, few, g->name, g->whole && !g->edge_buffer ? walk->nodes : 0, blocks,
+                           threads, g->name));
     line(o, "}");
 }
 
 /* The loop over turns, which ends with a brace; counters are cleared before each, all else before the first.
  */
-static void emit_turns_begin(struct source *w, struct out *o, bool clears)
+static void emit_turns_begin(struct source *w, struct out *o, const struct conv_kernel *g, bool clears)
 {
-    const struct convolution *g = own(w);
     struct clear counters = clear_begin(w->arena);
     clear_area(&counters, arena_printf(w->arena, "counters_%s", g->name), conv_counters(w->arena, g), 1,
                "unsigned");
@@ -119,7 +121,7 @@ static void emit_turns_begin(struct source *w, struct out *o, bool clears)
                  demand_output(w->demand, i)->symbol);
     line(o, "for (int64_t from = 0; from < graph->items; from += edges) {");
     line(o, "const cgtp_turn turn = cgtp_turn_from(from, edges, graph->items, %s);",
-         g->g_outputs ? "true" : "false");
+         demand_outputs_of(w->demand, SLOT_G) ? "true" : "false");
     for (int i = 0; i < w->demand->outputs; i++)
         if (demand_operand(w->demand, i)->slot == SLOT_X)
             line(o, "l.%sedges = %sbase - from * %d;", demand_output(w->demand, i)->symbol,
@@ -129,16 +131,15 @@ static void emit_turns_begin(struct source *w, struct out *o, bool clears)
 }
 
 /* The kernels that finish outputs. */
-static void emit_finish(struct source *w, struct out *o, enum slot slot)
+static void emit_finish(struct source *w, struct out *o, const struct conv_kernel *g, enum slot slot)
 {
-    const struct convolution *g = own(w);
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct form_output *f = demand_output(w->demand, i);
         long long dim = (long long)demand_operand(w->demand, i)->dim;
         if (f->slot != slot)
             continue;
         if (slot == SLOT_X && g->edge_buffer)
-            gather_launch(w, o, f, g->aligned_edges, "", true);
+            gather_launch(w, o, f, g->first->aligned_edges, "", true);
         if (slot == SLOT_Y && g->part_buffer)
             emit_step(o, "",
                       arena_printf(w->arena,
@@ -151,22 +152,22 @@ static void emit_finish(struct source *w, struct out *o, enum slot slot)
 void conv_launch(struct source *w, const struct schedule *schedule)
 {
     source_set(w, schedule);
-    const struct convolution *g = own(w);
+    const struct conv_kernel g = conv_kernel_of(w->arena, schedule);
     struct out out = {.text = w->out, .depth = 1}, *o = &out;
     bool rows;
-    const struct clear cleared = find_clear(w, &rows);
-    const bool unless = g->teams && !rows;
+    const struct clear cleared = find_clear(w, &g, &rows);
+    const bool unless = g.first->walk.teams && !rows;
     if (!unless)
         clear_launch(&cleared, w);
-    if (g->edge_buffer) {
+    if (g.edge_buffer) {
         line(o, "{");
-        emit_turns_begin(w, o, !unless);
+        emit_turns_begin(w, o, &g, !unless);
     }
-    emit_main_launch(w, o, unless ? &cleared : NULL);
-    emit_finish(w, o, SLOT_X);
-    if (g->edge_buffer) {
+    emit_main_launch(w, o, &g, unless ? &cleared : NULL);
+    emit_finish(w, o, &g, SLOT_X);
+    if (g.edge_buffer) {
         line(o, "}");
         line(o, "}");
     }
-    emit_finish(w, o, SLOT_Y);
+    emit_finish(w, o, &g, SLOT_Y);
 }

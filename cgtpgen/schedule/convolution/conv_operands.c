@@ -1,78 +1,119 @@
-/* conv_operands.c - the pipelined convolution: what its writers ask of operands and of the plan. */
+/* conv_operands.c - the pipelined convolution: what its writers ask of a schedule's pipelines and operands.
+ */
 #include "schedule/convolution/conv_emit.h"
+#include "schedule/program.h"
 
-int conv_operands(const struct source *w, enum slot slot, bool outputs, int *number)
+const struct place *conv_edge_place(const struct pipeline *p)
 {
-    int n = 0;
-    for (int o = 0; o < w->demand->outputs && outputs; o++)
-        if (w->form->output[w->demand->output[o]].slot == slot)
-            number[n++] = w->demand->output[o];
-    for (int i = 0; i < w->form->inputs && !outputs; i++)
-        if (w->form->input[i].slot == slot && demand_reads(w->demand, i))
-            number[n++] = i;
-    return n;
+    for (int i = 0; i < p->places; i++)
+        if (p->place[i].group == STAGING && p->place[i].table)
+            return &p->place[i];
+    return NULL;
 }
 
-const struct operand *conv_array(const struct source *w, enum slot slot)
+const struct place *conv_sums_place(const struct pipeline *p)
 {
-    const struct operand *o = w->demand->kernel->operand;
-    while (o->slot != slot)
-        o++;
-    return o;
+    for (int i = 0; i < p->places; i++)
+        if (p->place[i].operand && p->place[i].operand->output && p->place[i].operand->slot == SLOT_Y)
+            return &p->place[i];
+    return NULL;
 }
 
-/* The paths that are number i of the sets like it; NULL: none. */
-static const char *likewise(const struct conv *c, int i)
+static bool leaves_by(const struct schedule *s, enum route_kind kind)
 {
+    for (int o = 0; o < s->demand->outputs; o++)
+        if (s->route[o].kind == kind)
+            return true;
+    return false;
+}
+
+struct conv_kernel conv_kernel_of(struct arena *a, const struct schedule *s)
+{
+    const struct pipeline *p = s->pipeline;
+    const struct place *edges = conv_edge_place(p), *sums = conv_sums_place(p);
+    struct conv_kernel g = {.name = arena_printf(a, "%s_%s", s->demand->kernel->form->name, s->name),
+                            .first = s->pipeline,
+                            .warps = p->worker.warps * p->worker.teams,
+                            .blocks = p->worker.blocks,
+                            .reduces = p->group[SUMS].layout.fields > 0,
+                            .one_reduce = true,
+                            .edge_buffer = leaves_by(s, ROUTE_EDGE_BUFFER),
+                            .part_buffer = leaves_by(s, ROUTE_PARTS),
+                            .whole = demand_outputs_of(s->demand, SLOT_G) && !p->walk.shares,
+                            .parts = sums ? sums->parts : 1,
+                            .edge_row = edges ? edges->row_elements : 0};
+    for (; p; p = p->next) {
+        g.sets += p->sets;
+        g.one_reduce &= p->worker.warps == g.first->worker.warps;
+    }
+    return g;
+}
+
+/* Set `number` of the schedule. */
+static struct conv set_of(struct conv c, int number)
+{
+    int i = number;
+    for (c.p = c.g.first; i >= c.p->sets; c.p = c.p->next)
+        i -= c.p->sets;
+    c.s = &c.p->set[i];
+    c.label += number - c.number;
+    c.number = number;
+    c.alike = c.p->sets - i;
+    c.blocks = c.p->spread[0].blocks;
+    return c;
+}
+
+struct conv conv_first(struct source *w, struct out *o, int label)
+{
+    const struct conv c = {.w = w, .o = o, .g = conv_kernel_of(w->arena, w->schedule), .label = label};
+    return set_of(c, 0);
+}
+
+struct conv conv_after(const struct conv *c, int sets)
+{
+    return set_of(*c, c->number + sets);
+}
+
+int conv_partial_bytes(const struct schedule *s, const struct pipeline *p)
+{
+    const enum precision sum = s->demand->plan->problem->spec->sum;
+    int most = 0;
+    for (; p; p = p->next)
+        most = most > p->set->sums ? most : p->set->sums;
+    return s->pipeline->worker.lanes * most * precision_table[sum].bytes;
+}
+
+const char *conv_words(const struct conv *c, const struct call *call)
+{
+    struct device_path path = program_path(c->w, c->o, c->p, call);
     struct text list = {.arena = c->w->arena};
+    int i = 0;
+    while (c->s->path[i] != call->path)
+        i++;
     for (int k = 1; k < c->alike; k++)
         text_printf(&list, "%s%d", k > 1 ? ", " : "", c->s[k].path[i]);
-    return c->alike > 1 ? text_string(&list) : NULL;
-}
-
-struct device_path conv_path(const struct conv *c, int i)
-{
-    int number = c->s->path[i];
-    return (struct device_path){.w = c->w,
-                                .o = c->o,
-                                .path = &c->w->problem->path[number],
-                                .paths = conv_together(own(c->w), number) > 1 ? &c->s->path[i] : NULL,
-                                .code = own(c->w)->code[number],
-                                .matrix = own(c->w)->matrix[number],
-                                .channels = conv_channels(c->s, c->w->problem->path[number].mul_x),
-                                .likewise = likewise(c, i)};
+    path.likewise = list.n ? text_string(&list) : NULL;
+    return device_path_words(&path);
 }
 
 /* Queues of tiles: one for each channel block of a path set; warp groups share the first. */
-int conv_queues(const struct convolution *g)
+int conv_queues(const struct conv_kernel *g)
 {
     int n = 0;
-    for (int s = 0; s < g->sets; s++)
-        n += g->set[s].channel_blocks;
+    for (const struct pipeline *p = g->first; p; p = p->next)
+        n += p->sets * p->spread[0].blocks;
     return n;
-}
-
-struct conv conv_of_set(const struct conv *first, int number)
-{
-    const struct convolution *g = own(first->w);
-    struct conv c = *first;
-    c.s = &g->set[number];
-    c.number = number;
-    c.label = g->label + number;
-    for (c.alike = 1; number + c.alike < g->sets && g->set[number + c.alike].like == number;)
-        c.alike++;
-    return c;
 }
 
 static int64_t distance(const struct conv *c, const struct conv *other, const struct operand *o)
 {
-    int *path, *path_there;
+    const struct path *path = c->w->problem->path;
     if (o->slot == SLOT_X)
         return o->block[other->s->x[0]].offset - o->block[c->s->x[0]].offset;
-    if (o->slot != SLOT_W || !conv_weighted(c->w->arena, c->w->problem, c->s, &path))
-        return 0;
-    conv_weighted(c->w->arena, c->w->problem, other->s, &path_there);
-    return o->block[path_there[0]].offset - o->block[path[0]].offset;
+    for (int i = 0; i < c->s->paths && o->slot == SLOT_W; i++)
+        if (path[c->s->path[i]].weighted)
+            return path[other->s->path[i]].weight_offset - path[c->s->path[i]].weight_offset;
+    return 0;
 }
 
 static void move(struct text *list, const char *array, int64_t by)
@@ -85,32 +126,48 @@ static void move(struct text *list, const char *array, int64_t by)
 const char *conv_move(const struct conv *c, const struct conv *other)
 {
     struct source *w = c->w;
-    const struct convolution *g = own(w);
     struct text list = {.arena = w->arena};
     for (int i = 0; i < w->form->inputs; i++)
         if (demand_reads(w->demand, i))
             move(&list, source_input(w, i)->array, distance(c, other, source_input(w, i)));
     for (int i = 0; i < w->demand->outputs; i++) {
         const struct operand *o = demand_operand(w->demand, i);
-        if (o->slot == SLOT_X && g->edge_buffer)
+        if (o->slot == SLOT_X && c->g.edge_buffer)
             move(&list, arena_printf(w->arena, "%sedges", o->symbol), other->s->edge_at - c->s->edge_at);
         else
             move(&list, o->array, distance(c, other, o));
-        if (o->slot == SLOT_Y && g->part_buffer)
+        if (o->slot == SLOT_Y && c->g.part_buffer)
             move(&list, arena_printf(w->arena, "%sparts", o->symbol),
                  (other->s->part_at - c->s->part_at) * o->dim);
     }
     return text_string(&list);
 }
 
-bool conv_covers_z(const struct source *w)
+/* ---- shared memory ---- */
+
+void conv_memory(struct arena *a, struct pipeline *first, struct conv_memory *m)
 {
-    const struct convolution *g = own(w);
-    int64_t written = 0;
-    for (int s = 0; s < g->sets; s++)
-        for (int i = 0; i < g->set[s].zs; i++) {
-            const struct path *p = &w->problem->path[g->set[s].z[i]];
-            written += (int64_t)p->mul_z * (2 * p->l3 + 1);
-        }
-    return written == w->problem->dim[SLOT_G];
+    const bool several = first->next || first->sets > 1, reduces = first->group[SUMS].layout.fields > 0;
+    const int warps = first->worker.warps * first->worker.teams;
+    bool one_reduce = true;
+    int number = 0;
+    *m = (struct conv_memory){
+        {.note = "A warp's memory, whichever path set it has.", .align = 16, .alternatives = true},
+        {.note = "The warp groups' sums, whichever path set the block has.",
+         .align = 16,
+         .alternatives = true},
+        {.note = "The shared memory of a block.", .align = 16}};
+    for (struct pipeline *p = first; p; number += p->sets, p = p->next) {
+        const char *name = arena_printf(a, "set%d", number);
+        layout_nest(a, &m->warp, name, &p->of_warp, 0, NULL);
+        if (reduces)
+            layout_nest(a, &m->reduce, name, &p->group[SUMS].layout, p->worker.teams, NULL);
+        one_reduce &= p->worker.warps == first->worker.warps;
+    }
+    layout_nest(a, &m->block, "warp", several ? &m->warp : &first->of_warp, warps, NULL);
+    if (!reduces)
+        return;
+    layout_nest(a, &m->block, "reduce", one_reduce ? &first->group[SUMS].layout : &m->reduce,
+                one_reduce ? first->worker.teams : 0, NULL);
+    layout_add(a, &m->block, "broadcast", "int", 4, 4, warps, NULL); /* at most a slot per warp */
 }

@@ -160,5 +160,6 @@ void conv_call_path(struct conv_program *c, const int *paths, int channel)
     }
     build_code(c->p, paths[0], code, n, all);
     build_last(c->p)->spread = conv_spread(c, problem->path[paths[0]].mul_x, 1);
+    build_last(c->p)->matrix = c->g->matrix[paths[0]];
     build_last(c->p)->forms = conv_forms(c->g, c->s, paths) * demand_inputs_of(c->g->demand, SLOT_Y);
 }

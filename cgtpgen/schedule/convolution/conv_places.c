@@ -369,8 +369,7 @@ static void add_spreads(struct conv_program *c)
                             conv_channels(s, s->part[i]),
                             s->lanes,
                             s->channel_blocks,
-                            1,
-                            0};
+                            1};
     for (int i = 0; i < n; i++) {
         const struct path *q = &problem->path[path[i]];
         const int of = conv_calls(q);
@@ -382,8 +381,7 @@ static void add_spreads(struct conv_program *c)
                                                       one->channels * of,
                                                       s->lanes,
                                                       s->channel_blocks,
-                                                      of,
-                                                      0};
+                                                      of};
     }
 }
 
@@ -412,6 +410,8 @@ static void begin(struct conv_program *c)
                             .shares = c->g->hands_over,
                             .several = c->g->sets > 1 && c->g->reduces,
                             .teams = c->g->teams,
+                            .few = c->g->few,
+                            .nodes = c->g->few_nodes,
                             .room = TILE_BYTES};
 }
 

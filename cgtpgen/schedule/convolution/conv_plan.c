@@ -1,5 +1,5 @@
 /* conv_plan.c - see conv_plan.h. */
-#include "schedule/convolution/conv_plan.h"
+#include "schedule/convolution/conv_program.h"
 #include "pipeline/build.h"
 #include "schedule/path.h"
 #include "schedule/path_table.h"
@@ -102,44 +102,39 @@ static void choose_teams(struct convolution *g)
         g->few && g->hands_over && g->sets == 1 && g->warps % s->channel_blocks == 0 && conv_team_fits(g, s);
 }
 
+/* What is written of a set, as one of those that its pipeline computes. */
+static void add_set(const struct path_set *s, struct pipeline *p)
+{
+    build_set(p, s->paths, s->path);
+    struct path_list *q = &p->set[p->sets - 1];
+    q->zs = s->zs;
+    q->z = s->z;
+    q->xs = s->xs;
+    q->x = s->x;
+    q->edge_at = s->edge_at;
+    q->part_at = s->part_at;
+    q->sums = s->g_length;
+}
+
 /* Shared memory of a block, whichever sets it computes. */
 static void lay_out_sets(struct arena *a, struct convolution *g)
 {
-    bool several = g->sets > 1;
-    struct path_set *first = &g->set[0];
-    g->warp = NEW(a, struct layout);
-    g->reduce = NEW(a, struct layout);
-    g->block = NEW(a, struct layout);
-    *g->warp = (struct layout){
-        .note = "A warp's memory, whichever path set it has.", .align = CHUNK, .alternatives = true};
-    *g->reduce = (struct layout){.note = "The warp groups' sums, whichever path set the block has.",
-                                 .align = CHUNK,
-                                 .alternatives = true};
-    *g->block = (struct layout){.note = "The shared memory of a block.", .align = CHUNK};
-    g->one_reduce = true;
+    struct conv_memory *m = NEW(a, struct conv_memory);
+    struct pipeline *last = NULL;
     for (int i = 0; i < g->sets; i++) {
         struct path_set *s = &g->set[i];
-        const char *name = arena_printf(a, "set%d", i);
-        if (s->like != i)
-            continue;
-        conv_places(a, g, s);
-        layout_nest(a, g->warp, name, &s->pipeline->of_warp, 0, NULL);
-        if (!g->reduces)
-            continue;
-        g->one_reduce &= s->channel_blocks == first->channel_blocks;
-        layout_nest(a, g->reduce, name, conv_reduce_of(s), g->warps / s->channel_blocks, NULL);
+        if (s->like == i) {
+            conv_places(a, g, s);
+            if (last)
+                last->next = s->pipeline;
+            last = s->pipeline;
+        }
+        add_set(s, last);
     }
-    layout_nest(a, g->block, "warp", several ? g->warp : &first->pipeline->of_warp, g->warps, NULL);
-    if (g->reduces) {
-        layout_nest(a, g->block, "reduce", g->one_reduce ? conv_reduce_of(first) : g->reduce,
-                    g->one_reduce ? g->warps / first->channel_blocks : 0, NULL);
-        layout_add(a, g->block, "broadcast", "int", 4, 4, g->warps, NULL); /* at most a slot per warp */
-    }
-    for (int i = 0; i < g->sets; i++) {
-        struct pipeline *p = g->set[g->set[i].like].pipeline;
-        build_set(p, g->set[i].paths, g->set[i].path);
-        p->of_block = *g->block;
-    }
+    conv_memory(a, g->set[0].pipeline, m);
+    for (struct pipeline *p = g->set[0].pipeline; p; p = p->next)
+        p->of_block = m->block;
+    g->block_bytes = m->block.bytes;
 }
 
 /* Shared memory of a block, and where everything is; without warp groups, each warp has a part of its own of
@@ -157,9 +152,14 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
     }
     for (int i = 0; i < g->sets; i++) {
         struct path_set *s = &g->set[i];
-        conv_places(a, g, s);
-        stage = stage > conv_stage_of(s)->bytes ? stage : conv_stage_of(s)->bytes;
-        least = least < conv_stage_of(s)->bytes ? least : conv_stage_of(s)->bytes;
+        if (s->like == i) {
+            conv_places(a, g, s);
+        } else {
+            s->pipeline = g->set[s->like].pipeline;
+            s->lane = g->set[s->like].lane;
+        }
+        stage = stage > conv_stage_bytes(s) ? stage : conv_stage_bytes(s);
+        least = least < conv_stage_bytes(s) ? least : conv_stage_bytes(s);
         longest = longest > s->longest ? longest : s->longest;
         x_out = x_out > s->x_bytes ? x_out : s->x_bytes;
         all = all > s->g_length ? all : s->g_length;
@@ -235,7 +235,7 @@ static void lay_out_shifted(struct arena *a, const struct plan *plan, const stru
             g->grouped = grouped;
             g->shifted = some[i];
             lay_out_block(a, plan, k, g, c, shared);
-            if (g->blocks >= without && g->stages >= stages && g->block->bytes <= shared)
+            if (g->blocks >= without && g->stages >= stages && g->block_bytes <= shared)
                 return;
         }
     if (!choices)
@@ -326,12 +326,14 @@ static void find_codes(struct arena *a, struct convolution *g)
 /* The work of path sets; those that are alike have one loop. */
 static void write_programs(struct schedule *s, const struct convolution *g)
 {
-    struct pipeline **last = &s->pipeline;
+    s->pipeline = g->set[0].pipeline;
     for (int i = 0; i < g->sets; i++)
         if (g->set[i].like == i) {
+            struct pipeline *p = g->set[i].pipeline;
             conv_program(&g->set[i]);
-            *last = g->set[i].pipeline;
-            last = &g->set[i].pipeline->next;
+            p->planned = g->set[i].work;
+            p->aligned_edges = g->aligned_edges;
+            memcpy(p->aligned, g->aligned, sizeof p->aligned);
         }
 }
 
@@ -389,19 +391,18 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     g->blocks = g->device->occupancy[point].warps / g->warps;
     g->grouped = g->a_outputs;
     lay_out_shifted(a, plan, k, g, &c, shared);
-    if (g->block->bytes > shared && g->reduces) { /* without sums across warps, then */
+    if (g->block_bytes > shared && g->reduces) { /* without sums across warps, then */
         g->blocks = g->device->occupancy[point].warps / g->warps;
         g->grouped = false;
         lay_out_shifted(a, plan, k, g, &c, shared);
     }
-    if (g->block->bytes > shared)
+    if (g->block_bytes > shared)
         return "a stage larger than shared memory";
     align_sets(g);
     if (demand_is_too_short(d, g->aligned))
         return demand_is_too_short(d, g->aligned);
     s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
     const char *why = choose_routes(s, g);
-    s->own = g;
     s->operations = g->operations;
     s->cost = g->cost;
     s->registers = device_registers(g->device, g->blocks * g->warps);

@@ -77,8 +77,6 @@ struct conv_codes {
 };
 
 struct convolution {
-    const char *name; /* kernel and schedule: backward_convolution; what its device code is called */
-    int label;        /* number of its first path set in the file */
     const struct demand *demand;
     const struct device *device;
     double cost; /* an edge, in instructions; weighted by occupancy and division */
@@ -105,8 +103,7 @@ struct convolution {
     int stages, warps;            /* of a ring; of a block */
     int blocks;                   /* a multiprocessor must hold */
     int buffers, buffer_bytes;    /* of a warp, through which rows of z leave */
-    struct layout *warp, *reduce; /* those of the path sets: unions, where there are several */
-    struct layout *block;         /* shared memory */
+    int block_bytes;              /* of shared memory */
     bool g_outputs, a_outputs, b_outputs, w_outputs;
     bool orders; /* edges come in any order: rows of items are read and written through that in which they are
                     done */
@@ -123,7 +120,6 @@ struct convolution {
     /* A outputs, a_length elements an item: are the warps of a tile a group of one block? Then they sum them
      * across warps in shared memory (reduces), REDUCE_ITEMS items at a time. */
     bool grouped, reduces;
-    bool one_reduce; /* the warp groups of all path sets are of one size, so that their sums lie alike */
     int a_length;
     int parts;        /* sums of one item's A output: a set, or a warp where there are no warp groups */
     bool part_buffer; /* several are summed by a second kernel, in a fixed order; otherwise by atomics */
@@ -189,22 +185,15 @@ static inline bool conv_only_sums(const struct convolution *g)
     return !g->b_outputs && !g->a_outputs && !g->w_outputs;
 }
 
-/* Bytes of a warp's sums of a receiver, and do they fit in the place of its ring? */
-static inline int conv_partial_bytes(const struct convolution *g, const struct path_set *s)
+/* Bytes of a stage; do a warp's sums of a receiver fit in the place of its ring? */
+static inline int conv_stage_bytes(const struct path_set *s)
 {
-    return LANES * s->g_length * conv_sum_words(g) * kernel_size(g->demand->kernel);
-}
-static inline struct layout *conv_stage_of(const struct path_set *s)
-{
-    return &s->pipeline->group[0].layout;
-}
-static inline struct layout *conv_reduce_of(const struct path_set *s)
-{
-    return &s->pipeline->group[3].layout;
+    return s->pipeline->group[0].layout.bytes;
 }
 static inline bool conv_team_fits(const struct convolution *g, const struct path_set *s)
 {
-    return conv_partial_bytes(g, s) <= g->stages * conv_stage_of(s)->bytes;
+    return LANES * s->g_length * conv_sum_words(g) * kernel_size(g->demand->kernel) <=
+           g->stages * conv_stage_bytes(s);
 }
 
 /* What paths share that are alike: nothing; the loops of their path sets; one path set, and forms. */

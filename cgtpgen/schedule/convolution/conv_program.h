@@ -5,10 +5,8 @@
 #define CGTPGEN_CONV_PROGRAM_H
 
 #include "pipeline/build.h"
+#include "schedule/convolution/conv_emit.h"
 #include "schedule/convolution/conv_plan.h"
-
-/* Groups of places: a ring of what edges bring, what leaves, rows of receivers, sums of a warp group. */
-enum { RING, STAGING, KEPT, SUMS, GROUPS };
 
 /* Operands are numbered: the kernel's inputs, then its outputs. */
 struct conv_program {

@@ -1,35 +1,34 @@
 /* convolution.c - the pipelined convolution's row in the table of a GPU: see conv_plan.h. */
 #include "schedule/convolution/conv_emit.h"
+#include "schedule/convolution/conv_plan.h"
 
 #include "schedule/check.h"
 #include "schedule/evaluations.h"
 #include "schedule/gather.h"
 #include "schedule/program.h"
 
+#include <string.h>
+
 static void areas(struct areas *all, const struct schedule *s)
 {
-    const struct convolution *g = s->own;
     struct arena *a = all->arena;
-    const char *name = arena_printf(a, "%s_%s", s->demand->kernel->form->name, s->name);
-    areas_add_counted(all, "unsigned", arena_printf(a, "counters_%s", name), conv_counters(a, g), 1);
-    if (g->hands_over) {
-        int longest = 0;
-        for (int i = 0; i < g->sets; i++)
-            longest = longest > g->set[i].g_length ? longest : g->set[i].g_length;
-        const char *rows = conv_partial_rows(a, g);
-        areas_add_counted(all, "unsigned", arena_printf(a, "flag_%s", name), rows, 1);
-        areas_add_counted(all, "real", arena_printf(a, "partial_%s", name), rows,
-                          (int64_t)LANES * longest * conv_sum_words(g));
+    const struct conv_kernel g = conv_kernel_of(a, s);
+    areas_add_counted(all, "unsigned", arena_printf(a, "counters_%s", g.name), conv_counters(a, &g), 1);
+    if (g.first->walk.shares) {
+        const char *rows = conv_partial_rows(a, &g);
+        areas_add_counted(all, "unsigned", arena_printf(a, "flag_%s", g.name), rows, 1);
+        areas_add_counted(all, "real", arena_printf(a, "partial_%s", g.name), rows,
+                          conv_partial_bytes(s, g.first) / g.first->size);
     }
     for (int o = 0; o < s->demand->outputs; o++) {
         const char *output = demand_output(s->demand, o)->symbol;
         if (s->route[o].kind == ROUTE_EDGE_BUFFER) {
-            areas_add_divided(all, "real", arena_printf(a, "%sedges", output), g->edge_row);
+            areas_add_divided(all, "real", arena_printf(a, "%sedges", output), g.edge_row);
             gather_areas(all, s, o);
         }
         if (s->route[o].kind == ROUTE_PARTS)
             areas_add(all, "real", arena_printf(a, "%sparts", output), INDEX_ITEM,
-                      g->parts * s->demand->plan->problem->dim[SLOT_Y]);
+                      g.parts * s->demand->plan->problem->dim[SLOT_Y]);
     }
 }
 
@@ -40,92 +39,112 @@ static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_s
         *by_sender |= s->route[o].kind == ROUTE_EDGE_BUFFER;
 }
 
-/* Names the device code of a schedule, and its structs. */
-static void name_layouts(struct arena *a, const struct schedule *schedule, int label)
-{
-    struct convolution *g = schedule->own;
-    g->name = arena_printf(a, "%s_%s", schedule->demand->kernel->form->name, schedule->name);
-    g->label = label;
-    for (int i = 0; i < g->sets; i++) {
-        struct path_set *s = &g->set[i];
-        if (s->like != i)
-            continue;
-        conv_stage_of(s)->name = arena_printf(a, "stage_%d", label + i);
-        s->pipeline->of_warp.name = arena_printf(a, "warp_%d", label + i);
-        conv_reduce_of(s)->name = arena_printf(a, "reduce_%d", g->one_reduce ? label : label + i);
-    }
-    g->warp->name = arena_printf(a, "%s_warp", g->name);
-    g->reduce->name = arena_printf(a, "%s_reduce", g->name);
-    g->block->name = arena_printf(a, "%s_block", g->name);
-}
-
 static void device(struct source *w, const struct schedule *s)
 {
     int label = 0; /* path sets before these in the file */
     for (const struct schedule *q = w->kernel->schedule; q < s; q++)
-        label += q->evaluation == s->evaluation ? ((const struct convolution *)q->own)->sets : 0;
-    name_layouts(w->arena, s, label);
+        label += q->evaluation == s->evaluation ? conv_kernel_of(w->arena, q).sets : 0;
     source_set(w, s);
-    conv_kernels(w);
+    conv_kernels(w, label);
 }
 
 /* Does the loop of a path set compute another? */
-static bool is_like(const struct convolution *g, const struct path_set *q, const struct path_set *loop)
+static bool is_like(const struct plan *plan, const struct path_list *q, const struct path_list *loop)
 {
-    const struct path *path = g->demand->plan->problem->path;
-    bool like = q->paths == loop->paths && q->channels == loop->channels && q->lanes == loop->lanes &&
-                q->mul == loop->mul;
-    for (int i = 0; i < q->paths && like; i++)
-        like = g->code[q->path[i]] == g->code[loop->path[i]] &&
-               path[q->path[i]].mul_x == path[loop->path[i]].mul_x &&
-               g->matrix[q->path[i]] == g->matrix[loop->path[i]] &&
-               path[q->path[i]].y == path[loop->path[i]].y;
+    bool like = q->paths == loop->paths && q->sums == loop->sums;
+    for (int i = 0; i < q->paths && like; i++) {
+        const struct path *p = &plan->problem->path[q->path[i]], *r = &plan->problem->path[loop->path[i]];
+        like = p->mul_x == r->mul_x && p->y == r->y && p->weighted == r->weighted &&
+               plan->path[p->number].matrix == plan->path[r->number].matrix;
+    }
     return like;
 }
 
 /* A set's paths that one code computes follow each other, the first of them first. */
-static void check_together(struct checker *c, const struct convolution *g, const struct path_set *q)
+static void check_together(struct checker *c, const struct path *path, const struct pipeline *p)
 {
-    for (int i = 0, first = 0; i < q->paths; i++) {
-        const struct code *code = g->code[q->path[first]];
-        if (!code || i >= first + (code->matrices ? code->matrices : 1))
-            first = i;
-        check_that(c, !g->code[q->path[i]] || g->first[q->path[i]] == q->path[first],
-                   "path %d is not computed where path %d is", q->path[i], q->path[first]);
+    for (int i = 0; i < p->steps; i++) {
+        const struct call *call = p->step[i].kind == STEP_CALL ? p->step[i].call : NULL;
+        int at = 0;
+        if (!call || !call->code || !call->code->matrices)
+            continue;
+        while (at < p->set->paths && p->set->path[at] != call->path)
+            at++;
+        for (int k = 0; k < call->code->matrices; k++)
+            check_that(c,
+                       at + k < p->set->paths && path[p->set->path[at + k]].l3 == call->code->matrix[k]->l3,
+                       "path %d is computed with others than its own", call->path);
+    }
+}
+
+/* Numbers of a lane in the longest segment of z. */
+static int longest_z(const struct schedule *s, const struct pipeline *p)
+{
+    int longest = 0;
+    for (int i = 0; i < p->set->zs; i++) {
+        const struct path *q = &s->demand->plan->problem->path[p->set->z[i]];
+        int at = 0;
+        while (p->spread[at].mul != q->mul_x)
+            at++;
+        const int n = p->spread[at].channels * (2 * q->l3 + 1);
+        longest = longest > n ? longest : n;
+    }
+    return longest;
+}
+
+/* Are rounding errors of sums at nodes carried along? */
+static bool carries(const struct schedule *s)
+{
+    const struct spec *spec = s->demand->plan->problem->spec;
+    return spec->compensated || spec->sum != spec->compute;
+}
+
+/* The channels of a path set, and what leaves of it. */
+static void check_set(struct checker *c, const struct schedule *s, const struct pipeline *p, int number)
+{
+    const struct worker *k = &p->worker;
+    const int stages = p->of_warp.field[0].count[0];
+    check_that(c, stages >= 2, "a ring of %d stages", stages);
+    check_that(c, !p->walk.teams || conv_partial_bytes(s, p) <= stages * p->group[RING].layout.bytes,
+               "path set %d: a team's sums are larger than its rings", number);
+    for (int i = 0; i < p->spreads; i++) {
+        const struct spread *q = &p->spread[i];
+        const int width = q->lanes * q->channels;
+        check_that(c, q->blocks * width >= q->mul && k->lanes % q->lanes == 0,
+                   "path set %d: %d warps do not have %d channels", number, q->blocks, q->mul);
+        check_that(c, q->lanes == k->lanes || (q->blocks == 1 && k->warps == 1 && !carries(s)),
+                   "path set %d: edges side by side whose sums others share", number);
+    }
+    for (int i = 0; i < p->places; i++) {
+        const int bytes = k->lanes * longest_z(s, p) * p->size,
+                  room = p->place[i].fields ? p->place[i].field->length * p->size : 0;
+        check_that(c, strcmp(p->place[i].name, "rows") != 0 || bytes <= room,
+                   "path set %d: a row of %d bytes does not fit its buffer of %d", number, bytes, room);
     }
 }
 
 static void check(struct checker *c, const struct schedule *s)
 {
-    const struct convolution *g = s->own;
+    const struct spec *spec = s->demand->plan->problem->spec;
+    const struct conv_kernel g = conv_kernel_of(c->out->arena, s);
+    int number = 0;
     program_check(c, s);
-    check_that(c, g->orders == spec_orders(s->demand->plan->problem->spec),
-               "rows of items are %sthose of edges as they come", g->orders ? "not " : "");
+    check_that(c, g.first->walk.orders == spec_orders(spec),
+               "rows of items are %sthose of edges as they come", g.first->walk.orders ? "not " : "");
     for (int o = 0; o < s->demand->outputs; o++) {
         const bool node = demand_operand(s->demand, o)->index != INDEX_ITEM;
-        check_that(c, route_keeps(&s->route[o]) == (node && g->carries),
+        check_that(c, route_keeps(&s->route[o]) == (node && carries(s)),
                    "rounding errors of %s are %scarried along", demand_output(s->demand, o)->name,
-                   route_keeps(&s->route[o]) ? "not " : "");
+                   route_keeps(&s->route[o]) ? "" : "not ");
     }
-    check_that(c, g->stages >= 2, "a ring of %d stages", g->stages);
-    check_that(c, !g->teams || (g->sets == 1 && g->warps % g->set[0].channel_blocks == 0),
+    check_that(c, !g.first->walk.teams || (g.sets == 1 && g.warps % g.first->spread[0].blocks == 0),
                "teams of warps of several blocks");
-    for (int i = 0; i < g->sets; i++) {
-        const struct path_set *q = &g->set[i];
-        check_that(c, !g->teams || conv_team_fits(g, q),
-                   "path set %d: a team's sums are larger than its rings", i);
-        check_that(c, !g->g_outputs || q->longest <= g->buffer_bytes,
-                   "path set %d: a row of %d bytes does not fit its buffer of %d", i, q->longest,
-                   g->buffer_bytes);
-        check_together(c, g, q);
-        check_that(c, is_like(g, q, &g->set[q->like]), "path set %d has not the loop of path set %d", i,
-                   q->like);
-        check_that(c,
-                   q->channel_blocks * q->lanes * q->channels >= q->mul &&
-                       (q->channel_blocks - 1) * q->lanes * q->channels < q->mul && LANES % q->lanes == 0,
-                   "path set %d: %d warps do not have %d channels", i, q->channel_blocks, q->mul);
-        check_that(c, q->lanes == LANES || (q->channel_blocks == 1 && !g->reduces && !g->carries),
-                   "path set %d: edges side by side whose sums others share", i);
+    for (const struct pipeline *p = g.first; p; number += p->sets, p = p->next) {
+        check_set(c, s, p, number);
+        check_together(c, s->demand->plan->problem->path, p);
+        for (int i = 1; i < p->sets; i++)
+            check_that(c, is_like(s->demand->plan, &p->set[i], p->set),
+                       "path set %d has not the loop of path set %d", number + i, number);
     }
 }
 
