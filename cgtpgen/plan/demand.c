@@ -361,6 +361,23 @@ enum index_kind demand_owner(const struct demand *d)
     return owner;
 }
 
+const struct operand *demand_of_slot(const struct demand *d, enum slot slot)
+{
+    for (int i = 0; i < demand_arrays(d); i++)
+        if (demand_array(d, i) && demand_array(d, i)->slot == slot)
+            return demand_array(d, i);
+    return NULL;
+}
+
+double demand_row_bytes(const struct demand *d, bool shared)
+{
+    double elements = 0;
+    for (int i = 0; d && i < demand_arrays(d); i++)
+        if (demand_array(d, i) && (shared || demand_array(d, i)->index != INDEX_SHARED))
+            elements += (double)demand_array(d, i)->dim;
+    return d ? elements * kernel_size(d->kernel) : 0;
+}
+
 int demand_inputs_of(const struct demand *d, enum slot s)
 {
     const struct kernel_form *k = d->kernel->form;

@@ -92,6 +92,13 @@ const struct operand *demand_operand(const struct demand *, int i);
 int demand_arrays(const struct demand *);
 const struct operand *demand_array(const struct demand *, int i);
 
+/* The first of them of the slot; NULL: there is none. */
+const struct operand *demand_of_slot(const struct demand *, enum slot);
+
+/* Bytes of an item's rows of them, as numbers are computed with; shared: and of those that all items share.
+ * Of no demand 0. */
+double demand_row_bytes(const struct demand *, bool shared);
+
 /* Does it read the kernel's input? */
 bool demand_reads(const struct demand *, int input);
 

@@ -31,6 +31,17 @@ const char *item_rows_routes(struct arena *a, struct schedule *s, bool several)
     return NULL;
 }
 
+const char *item_rows_owned(struct arena *a, struct schedule *s)
+{
+    s->route = NEW_ARRAY(a, struct route, s->demand->outputs + 1);
+    for (int o = 0; o < s->demand->outputs; o++) {
+        s->route[o] = route_owned(s->demand->plan->problem->spec, demand_operand(s->demand, o)->index);
+        if (route_keeps(&s->route[o]))
+            return "no way to sum as the spec asks";
+    }
+    return NULL;
+}
+
 enum index_kind item_rows_owner(struct schedule *s, const bool *may, bool inputs)
 {
     int64_t dim[INDEX_COUNT] = {0};

@@ -11,6 +11,9 @@
  * each, which cannot be added to a node's row. */
 const char *item_rows_routes(struct arena *, struct schedule *, bool several);
 
+/* The same where each output leaves as its row's only owner makes it, or by partial rows. */
+const char *item_rows_owned(struct arena *, struct schedule *);
+
 /* Sums for nodes that need no order but a fixed one are made by teams that take items in the nodes' order:
  * those of senders or receivers, whichever rows are longer, or of none (item). Of outputs that may be:
  * [outputs]; NULL: all. Their routes are changed. inputs: rows that are read count, too. */

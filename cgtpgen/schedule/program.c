@@ -14,17 +14,6 @@
 #include "schedule/print.h"
 #include "schedule/report.h"
 
-const char *program_routes(struct arena *a, struct schedule *s)
-{
-    s->route = NEW_ARRAY(a, struct route, s->demand->outputs + 1);
-    for (int o = 0; o < s->demand->outputs; o++) {
-        s->route[o] = route_owned(s->demand->plan->problem->spec, demand_operand(s->demand, o)->index);
-        if (route_keeps(&s->route[o]))
-            return "no way to sum as the spec asks";
-    }
-    return NULL;
-}
-
 /* The paths that calls name. */
 static void find_set(struct pipeline *p, int paths)
 {

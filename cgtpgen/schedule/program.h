@@ -8,9 +8,6 @@
 #include "schedule/path_device.h"
 #include "schedule/schedule.h"
 
-/* Each output leaves as its row's only owner makes it, or by partial rows. Why not, or NULL. */
-const char *program_routes(struct arena *, struct schedule *);
-
 /* Makes it the schedule's kernel, with waits and barriers, and counts what an item costs by it. registers: of
  * a thread, at most. Why it cannot be, or NULL. */
 const char *program_finish(struct schedule *, struct pipeline *, int registers);

@@ -1,6 +1,7 @@
 /* batch_plan.c - see batch_plan.h. */
 #include "schedule/batch/batch_plan.h"
 #include "pipeline/cost.h"
+#include "schedule/item_rows.h"
 #include "schedule/path.h"
 #include "schedule/path_table.h"
 #include "schedule/program.h"
@@ -501,7 +502,7 @@ const char *batch_plan(struct arena *a, struct schedule *s)
         return "a stage larger than shared memory";
     batch_steps(g);
     s->operations = demand_operations(s->demand);
-    const char *why = program_routes(a, s);
+    const char *why = item_rows_owned(a, s);
     if (!why)
         why = program_finish(s, g->pipeline, device_registers(g->device, g->warps * g->blocks));
     s->cost = cost_of(g);

@@ -128,7 +128,7 @@ static double sum_time(const struct gemm *g)
     for (int i = 0; i < g->sum_count; i++)
         work += gemm_sum_work(g->sums, &g->sum[i]);
     const double all = work / issued * g->sets * g->warps / (g->parts ? g->parts : 1);
-    const double memory = gemm_bytes(g->sums) * GEMM_ITEMS * g->sets / bytes_per_turn;
+    const double memory = demand_row_bytes(g->sums, false) * GEMM_ITEMS * g->sets / bytes_per_turn;
     return all > memory ? all + 0.4 * memory : memory + 0.4 * all;
 }
 

@@ -1,5 +1,6 @@
 /* gemm_plan.c - see gemm_plan.h. */
 #include "schedule/gemm/gemm_plan.h"
+#include "schedule/item_rows.h"
 
 enum {
     WARPS_LIMIT = 16, /* of a team, at most */
@@ -282,11 +283,11 @@ static double cost_of(struct gemm *g)
     const double bytes_per_instruction = 6, per_item = 20, sums_of_parts = 60;
     const double waits = 1.5; /* of work, beside other evaluations with such figures, measured */
     double work = 0;
-    g->bytes = gemm_bytes(g->sums) * (g->sets > 1 ? g->sets : 1);
+    g->bytes = demand_row_bytes(g->sums, false) * (g->sets > 1 ? g->sets : 1);
     for (int k = 0; k < GEMM_KINDS; k++) {
         for (int i = 0; i < g->rows[k].spans; i++)
             work += g->rows[k].span[i].chunks * g->rows[k].span[i].work;
-        g->bytes += gemm_bytes(g->rows[k].demand);
+        g->bytes += demand_row_bytes(g->rows[k].demand, false);
     }
     for (int i = 0; i < g->sum_count; i++)
         work += gemm_sum_work(g->sums, &g->sum[i]);
@@ -296,17 +297,6 @@ static double cost_of(struct gemm *g)
 }
 
 /* ---- everything ---- */
-
-static const char *choose_routes(struct arena *a, struct schedule *s)
-{
-    s->route = NEW_ARRAY(a, struct route, s->demand->outputs + 1);
-    for (int o = 0; o < s->demand->outputs; o++) {
-        s->route[o] = route_owned(s->demand->plan->problem->spec, demand_operand(s->demand, o)->index);
-        if (route_keeps(&s->route[o]))
-            return "no way to sum as the spec asks";
-    }
-    return NULL;
-}
 
 /* Which kernel makes an output: one of GEMM_KINDS, or GEMM_KINDS for sums over all items. */
 static int kernel_of(const struct demand *d, int output)
@@ -378,7 +368,7 @@ const char *gemm_plan(struct arena *a, struct schedule *s)
 {
     struct gemm *g = NEW(a, struct gemm);
     g->device = s->target->device;
-    const char *why = choose_routes(a, s);
+    const char *why = item_rows_owned(a, s);
     if (why)
         return why;
     for (int k = 0; k < GEMM_KINDS; k++) {

@@ -167,9 +167,6 @@ double gemm_sum_work(const struct demand *, const struct gemm_sum *);
 /* Products of a path for gradients of weights, all of them together. */
 int gemm_sum_products(const struct demand *, int path);
 
-/* What a demand reads and writes of an item, as other evaluations count. */
-double gemm_bytes(const struct demand *);
-
 /* Decides everything about the kernel of sums; returns whether it has room. */
 bool gemm_choose_sums(struct arena *, struct gemm *);
 

@@ -23,18 +23,6 @@ double gemm_product_work(const struct demand *d, int components, int rows, int t
     return tiles * (right + busy * (gemm_has_parts(d) ? 3 : 4) * components * rows);
 }
 
-double gemm_bytes(const struct demand *d)
-{
-    double elements = 0;
-    for (int i = 0; d && i < d->kernel->form->inputs; i++)
-        if (demand_reads(d, i) && kernel_input(d->kernel, i)->index == INDEX_ITEM)
-            elements += (double)kernel_input(d->kernel, i)->dim;
-    for (int o = 0; d && o < d->outputs; o++)
-        if (demand_operand(d, o)->index == INDEX_ITEM)
-            elements += (double)demand_operand(d, o)->dim;
-    return d ? kernel_size(d->kernel) * elements : 0;
-}
-
 int gemm_sum_products(const struct demand *d, int path)
 {
     const struct variant *v = gemm_variant(d, path);

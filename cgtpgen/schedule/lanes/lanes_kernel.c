@@ -20,13 +20,9 @@ static bool has_weights(const struct lanes_writer *c)
 
 static void emit_tables(struct lanes_writer *c)
 {
-    struct text weights = {.arena = c->w->arena};
     lanes_tables(c);
-    for (int i = 0; i < c->w->problem->paths; i++)
-        text_printf(&weights, "%s%lld", i ? ", " : "",
-                    c->w->problem->path[i].weighted ? (long long)c->w->problem->path[i].weight_offset : -1LL);
     if (has_weights(c))
-        line(c->o, "CGTP_TABLE int %s_weights[] = {%s};", c->g->name, text_string(&weights));
+        nodal_weight_places(c->w, c->o, c->g->name);
 }
 
 /* ---- weights ---- */
@@ -47,11 +43,7 @@ static void emit_weights(struct lanes_writer *c)
     if (!c->w->problem->weight_numel || !demand_inputs_of(c->w->demand, SLOT_W))
         return;
     begin_weights(c);
-    for (int i = 0; i < c->w->form->inputs; i++)
-        if (source_input(c->w, i)->slot == SLOT_W && demand_reads(c->w->demand, i))
-            line(c->o, "block.%s[i] = at < 0 ? (real)0 : l.%s[at];", source_input(c->w, i)->symbol,
-                 source_input(c->w, i)->symbol);
-    line(c->o, "}");
+    nodal_bring_weights(c->w, c->o);
 }
 
 /* Sums of weights over the block's nodes: a part of a partial row. */
@@ -60,18 +52,7 @@ static void emit_parts(struct lanes_writer *c)
     if (!nodal_has(c->g->nodal, SLOT_W))
         return;
     begin_weights(c);
-    line(c->o, "if (at < 0)");
-    line(c->o, "continue;");
-    for (int o = 0; o < c->w->demand->outputs; o++) {
-        const struct operand *q = demand_operand(c->w->demand, o);
-        struct text sum = {.arena = c->w->arena};
-        for (int k = 0; k < c->g->splits; k++)
-            text_printf(&sum, "%sblock.%ssums[%d][i]", k ? " + " : "", q->symbol, k);
-        if (q->slot == SLOT_W)
-            line(c->o, "l.%sparts[%s * (int64_t)%lld + at] = %s;", q->symbol,
-                 divided(c->w->arena, "cgtp_block()", lanes_parts(c->g)), source_dim(q), text_string(&sum));
-    }
-    line(c->o, "}");
+    nodal_leave_weights(c->w, c->o, c->g->splits, lanes_parts(c->g));
 }
 
 /* Warps that copy, and nothing else. */
@@ -195,10 +176,6 @@ void lanes_launch(struct source *w, const struct schedule *schedule)
 {
     source_set(w, schedule);
     const struct lanes *g = schedule->own;
-    const char *teams = arena_printf(w->arena, "cgtp_nodal_teams(%s, %d, %d)",
-                                     source_rows(w->plan, g->nodal->owner), lanes_parts(g), g->fit);
-    source_step(w, arena_printf(w->arena, "cgtp_launch_early(code::%s, %s, %d, sizeof(code::%s), stream, l)",
-                                g->name, scaled(w->arena, teams, lanes_parts(g)), lanes_threads(g),
-                                g->block.name));
-    item_rows_finish(w, teams, NULL);
+    nodal_launch_teams(w, &(struct nodal_launch){g->name, g->block.name, g->nodal->owner, lanes_parts(g),
+                                                 g->fit, lanes_threads(g)});
 }

@@ -59,22 +59,11 @@ static int *places_of(struct arena *a, const struct lanes *g, const struct irrep
     return place;
 }
 
-static const struct operand *operand_of_slot(const struct demand *d, enum slot slot)
-{
-    for (int i = 0; i < d->kernel->form->inputs; i++)
-        if (kernel_input(d->kernel, i)->slot == slot && demand_reads(d, i))
-            return kernel_input(d->kernel, i);
-    for (int o = 0; o < d->outputs; o++)
-        if (demand_operand(d, o)->slot == slot)
-            return demand_operand(d, o);
-    return NULL;
-}
-
 /* Are components of x and of z in the same places, in rows and in shared memory? */
 static bool are_alike(const struct lanes *g)
 {
     const struct demand *d = g->nodal->demand;
-    const struct operand *x = operand_of_slot(d, SLOT_X), *z = operand_of_slot(d, SLOT_G);
+    const struct operand *x = demand_of_slot(d, SLOT_X), *z = demand_of_slot(d, SLOT_G);
     bool alike = x && z && x->blocks == z->blocks;
     for (int i = 0; alike && i < x->blocks; i++) {
         const struct operand_block *a = &x->block[i], *b = &z->block[i];

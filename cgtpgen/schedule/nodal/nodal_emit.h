@@ -29,6 +29,21 @@ void nodal_functions(struct nodal_writer *);
 void nodal_make_matrices(struct nodal_writer *);
 void nodal_flow_back(struct nodal_writer *);
 
+/* Where weights of paths are in their row, of the part's first channel, as a table; -1: none. In a loop over
+ * them, `i`, `at`, which ends there: they come; sums of so many that stand abreast leave, to a part of a
+ * partial row. */
+void nodal_weight_places(struct source *, struct out *, const char *name);
+void nodal_bring_weights(const struct source *, struct out *);
+void nodal_leave_weights(const struct source *, struct out *, int abreast, int parts);
+
+/* The launch of blocks whose teams take nodes, and of what finishes outputs. */
+struct nodal_launch {
+    const char *name, *block; /* of the kernel; of its shared memory */
+    enum index_kind owner;
+    int parts, fit, threads; /* blocks of a team; of a multiprocessor; of a block */
+};
+void nodal_launch_teams(struct source *, const struct nodal_launch *);
+
 /* Writes the kernels and their launches. */
 void nodal_kernel(struct source *);
 void nodal_launch(struct source *, const struct schedule *);

@@ -43,18 +43,6 @@ const char *nodal_teams(struct arena *a, const struct nodal *g)
     return arena_printf(a, "cgtp_nodal_teams(%d, %d)", parts_of(g), g->fit);
 }
 
-/* An operand of the slot that the demand reads or writes. */
-static const struct operand *operand_of_slot(const struct nodal_writer *c, enum slot slot)
-{
-    for (int i = 0; i < c->w->form->inputs; i++)
-        if (source_input(c->w, i)->slot == slot && demand_reads(c->w->demand, i))
-            return source_input(c->w, i);
-    for (int o = 0; o < c->w->demand->outputs; o++)
-        if (demand_operand(c->w->demand, o)->slot == slot)
-            return demand_operand(c->w->demand, o);
-    return NULL;
-}
-
 /* Are components of x and of z in the same places? */
 static bool are_alike(const struct operand *x, const struct operand *z)
 {
@@ -84,7 +72,7 @@ static const char *letter_of(const struct nodal_writer *c, enum slot slot)
 /* Where components of a channel, and pieces of a part's channels, are in rows of the slot. */
 static void emit_tables(struct nodal_writer *c, enum slot slot)
 {
-    const struct operand *q = operand_of_slot(c, slot);
+    const struct operand *q = demand_of_slot(c->w->demand, slot);
     struct text places = {.arena = c->w->arena}, chunks = {.arena = c->w->arena};
     const int wide = wide_of(c->g);
     for (int s = 0; q && s < q->blocks; s++) {
@@ -125,7 +113,7 @@ static void emit_places(struct nodal_writer *c)
         const enum slot slot = slots[i];
         const char *name = letter_of(c, slot);
         const int d = nodal_side(c->g, slot);
-        if (!operand_of_slot(c, slot) || places_of(c, slot) != slot)
+        if (!demand_of_slot(c->w->demand, slot) || places_of(c, slot) != slot)
             continue;
         if (slot == SLOT_Y && demand_inputs_of(c->w->demand, slot)) {
             line(c->o, "int y_elements[%d];", y_turns_of(c->g));
@@ -146,14 +134,13 @@ static void emit_places(struct nodal_writer *c)
     }
 }
 
-/* Where weights of paths are in their row, of the part's first channel; -1: none. */
-static void emit_weight_places(struct nodal_writer *c)
+void nodal_weight_places(struct source *w, struct out *o, const char *name)
 {
-    struct text list = {.arena = c->w->arena};
-    for (int i = 0; i < c->w->problem->paths; i++)
+    struct text list = {.arena = w->arena};
+    for (int i = 0; i < w->problem->paths; i++)
         text_printf(&list, "%s%lld", i ? ", " : "",
-                    c->w->problem->path[i].weighted ? (long long)c->w->problem->path[i].weight_offset : -1LL);
-    line(c->o, "CGTP_TABLE int %s_weights[] = {%s};", c->g->name, text_string(&list));
+                    w->problem->path[i].weighted ? (long long)w->problem->path[i].weight_offset : -1LL);
+    line(o, "CGTP_TABLE int %s_weights[] = {%s};", name, text_string(&list));
 }
 
 /* A loop over weights of all paths: `i` counts them, `at` is where one is in the row; negative: nowhere. */
@@ -170,16 +157,13 @@ static bool reads_weights(const struct nodal_writer *c)
     return c->w->problem->weight_numel && demand_inputs_of(c->w->demand, SLOT_W);
 }
 
-static void emit_weights(struct nodal_writer *c)
+void nodal_bring_weights(const struct source *w, struct out *o)
 {
-    if (!reads_weights(c))
-        return;
-    begin_weights(c);
-    for (int i = 0; i < c->w->form->inputs; i++)
-        if (source_input(c->w, i)->slot == SLOT_W && demand_reads(c->w->demand, i))
-            line(c->o, "block.%s[i] = at < 0 ? (real)0 : l.%s[at];", source_input(c->w, i)->symbol,
-                 source_input(c->w, i)->symbol);
-    line(c->o, "}");
+    for (int i = 0; i < w->form->inputs; i++)
+        if (source_input(w, i)->slot == SLOT_W && demand_reads(w->demand, i))
+            line(o, "block.%s[i] = at < 0 ? (real)0 : l.%s[at];", source_input(w, i)->symbol,
+                 source_input(w, i)->symbol);
+    line(o, "}");
 }
 
 static bool copies(const struct nodal_writer *c, int input, enum index_kind index)
@@ -272,7 +256,10 @@ static void emit_begin(struct nodal_writer *c)
     line(o, "cgtp_zero_by<%d>(block, thread);", NODAL_THREADS);
     line(o, "cgtp_sync_block();");
     line(o, "cgtp_launch_wait();");
-    emit_weights(c);
+    if (reads_weights(c)) {
+        begin_weights(c);
+        nodal_bring_weights(c->w, c->o);
+    }
     line(o, "int64_t node = %s;", divided(c->w->arena, "cgtp_block()", parts_of(g)));
     line(o, "cgtp_nodal_tiles<%s, %d, decltype(l.graph)> ahead(l.graph, node, step, nodes);",
          g->owner == INDEX_SENDER ? "true" : "false", g->items);
@@ -446,7 +433,22 @@ static void emit_node(struct nodal_writer *c)
     emit_flow(c);
 }
 
-/* Sums of weights over the block's nodes: a part of a partial row. */
+void nodal_leave_weights(const struct source *w, struct out *o, int abreast, int parts)
+{
+    line(o, "if (at < 0)");
+    line(o, "continue;");
+    for (int i = 0; i < w->demand->outputs; i++) {
+        const struct operand *q = demand_operand(w->demand, i);
+        struct text sum = {.arena = w->arena};
+        for (int k = 0; k < abreast; k++)
+            text_printf(&sum, "%sblock.%ssums[%d][i]", k ? " + " : "", q->symbol, k);
+        if (q->slot == SLOT_W)
+            line(o, "l.%sparts[%s * (int64_t)%lld + at] = %s;", q->symbol,
+                 divided(w->arena, "cgtp_block()", parts), source_dim(q), text_string(&sum));
+    }
+    line(o, "}");
+}
+
 static void emit_parts(struct nodal_writer *c)
 {
     if (!nodal_has(c->g, SLOT_W))
@@ -454,18 +456,7 @@ static void emit_parts(struct nodal_writer *c)
     if (!nodal_has(c->g, SLOT_Y))
         line(c->o, "cgtp_sync_block();");
     begin_weights(c);
-    line(c->o, "if (at < 0)");
-    line(c->o, "continue;");
-    for (int o = 0; o < c->w->demand->outputs; o++) {
-        const struct operand *q = demand_operand(c->w->demand, o);
-        struct text sum = {.arena = c->w->arena};
-        for (int k = 0; k < c->g->flow_abreast; k++)
-            text_printf(&sum, "%sblock.%ssums[%d][i]", k ? " + " : "", q->symbol, k);
-        if (q->slot == SLOT_W)
-            line(c->o, "l.%sparts[%s * (int64_t)%lld + at] = %s;", q->symbol,
-                 divided(c->w->arena, "cgtp_block()", parts_of(c->g)), source_dim(q), text_string(&sum));
-    }
-    line(c->o, "}");
+    nodal_leave_weights(c->w, c->o, c->g->flow_abreast, parts_of(c->g));
 }
 
 static void emit_kernel(struct nodal_writer *c)
@@ -502,13 +493,13 @@ void nodal_kernel(struct source *w)
     const struct nodal *g = w->schedule->own;
     struct out o = {.text = w->out};
     struct nodal_writer c = {.w = w, .o = &o, .g = g};
-    c.alike = are_alike(operand_of_slot(&c, SLOT_X), operand_of_slot(&c, SLOT_G));
+    c.alike = are_alike(demand_of_slot(w->demand, SLOT_X), demand_of_slot(w->demand, SLOT_G));
     layout_print(&o, &g->block);
     for (int i = 0; i < 3; i++)
         if (places_of(&c, slots[i]) == slots[i])
             emit_tables(&c, slots[i]);
     if (reads_weights(&c) || nodal_has(g, SLOT_W))
-        emit_weight_places(&c);
+        nodal_weight_places(w, &o, g->name);
     blank(&o);
     product_functions_begin(w->arena, &w->functions);
     nodal_functions(&c);
@@ -516,13 +507,19 @@ void nodal_kernel(struct source *w)
     item_rows_kernels(w, &o);
 }
 
+void nodal_launch_teams(struct source *w, const struct nodal_launch *q)
+{
+    const char *teams = arena_printf(w->arena, "cgtp_nodal_teams(%s, %d, %d)", source_rows(w->plan, q->owner),
+                                     q->parts, q->fit);
+    source_step(w, arena_printf(w->arena, "cgtp_launch_early(code::%s, %s, %d, sizeof(code::%s), stream, l)",
+                                q->name, scaled(w->arena, teams, q->parts), q->threads, q->block));
+    item_rows_finish(w, teams, NULL);
+}
+
 void nodal_launch(struct source *w, const struct schedule *schedule)
 {
     source_set(w, schedule);
     const struct nodal *g = schedule->own;
-    const char *teams = arena_printf(w->arena, "cgtp_nodal_teams(%s, %d, %d)", source_rows(w->plan, g->owner),
-                                     parts_of(g), g->fit);
-    source_step(w, arena_printf(w->arena, "cgtp_launch_early(code::%s, %s, %d, sizeof(code::%s), stream, l)",
-                                g->name, scaled(w->arena, teams, parts_of(g)), NODAL_THREADS, g->block.name));
-    item_rows_finish(w, teams, NULL);
+    nodal_launch_teams(
+        w, &(struct nodal_launch){g->name, g->block.name, g->owner, parts_of(g), g->fit, NODAL_THREADS});
 }

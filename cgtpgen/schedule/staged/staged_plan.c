@@ -44,20 +44,6 @@ static bool by_passes(const struct demand *d, const struct path *p)
            p->mul_y <= YS_MOST && p->mul_x >= ROWS_LEAST && d->plan->problem->dim[SLOT_Y] <= Y_MOST;
 }
 
-/* Bytes of the rows that an item has of the demand's inputs and outputs; with those of all items or without.
- */
-static double bytes_of_item(const struct demand *d, bool shared)
-{
-    double elements = 0;
-    for (int i = 0; i < d->kernel->form->inputs; i++)
-        if (demand_reads(d, i) && (shared || kernel_input(d->kernel, i)->index != INDEX_SHARED))
-            elements += (double)kernel_input(d->kernel, i)->dim;
-    for (int o = 0; o < d->outputs; o++)
-        if (shared || demand_operand(d, o)->index != INDEX_SHARED)
-            elements += (double)demand_operand(d, o)->dim;
-    return elements * kernel_size(d->kernel);
-}
-
 /* Do the pipelined evaluations take all paths? */
 static bool all_pipelined(const struct target *target, const struct demand *d)
 {
@@ -82,7 +68,7 @@ const char *staged_refuses(const struct target *target, const struct demand *d)
 const char *staged_refuses_path(const struct target *target, const struct demand *d, const struct path *p)
 {
     if (d->plan->problem->spec->index[SLOT_W] != INDEX_SHARED && !by_passes(d, p) &&
-        bytes_of_item(d, false) > target->device->shared_bytes)
+        demand_row_bytes(d, false) > target->device->shared_bytes)
         return "rows larger than shared memory, and not uvw of 8 channels of x or more and 8 of y or fewer";
     return NULL;
 }
@@ -455,7 +441,7 @@ static double cost_of(struct staged *g, const struct schedule *s)
     for (int i = 0; i < d->plan->problem->paths; i++)
         if (g->others[i])
             g->work += staged_other_work(g, i) * (waiting > 1 ? waiting : 1);
-    g->bytes = bytes_of_item(d, true) + bytes_of_sums(s);
+    g->bytes = demand_row_bytes(d, true) + bytes_of_sums(s);
     return cost_overlap(g->work, g->bytes / COST_BYTES_AN_INSTRUCTION);
 }
 

@@ -1,5 +1,6 @@
 /* tiled_plan.c - tiled items: what they take, and how a part's paths, registers and shared memory are
  * divided. */
+#include "schedule/item_rows.h"
 #include "schedule/path.h"
 #include "schedule/program.h"
 #include "schedule/tiled/tiled.h"
@@ -299,7 +300,7 @@ const char *tiled_plan(struct arena *a, struct schedule *s)
     g->arena = a;
     g->demand = d;
     g->device = s->target->device;
-    const char *why = program_routes(a, s);
+    const char *why = item_rows_owned(a, s);
     if (why)
         return why;
     g->stream = d->plan->problem->dim[SLOT_X] > d->plan->problem->dim[SLOT_G] ? SLOT_X : SLOT_G;
