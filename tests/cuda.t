@@ -45,7 +45,7 @@ BATCH = 'tests/simt/specs/batch_mixed.yaml'  # the same without a graph
 BATCH_LEFT = {'7': 'not uvu with one channel of y', '10': 'not uvu with one channel of y'}
 BATCH_WHOLE = [
     ('kernels: ', 'index: {y: shared}\nkernels: ', 'not a batch (x, y and z of the item)'),
-    ('kernels: ', 'index: {w: shared}\nkernels: ', 'weights not of the item'),
+    ('kernels: ', 'index: {w: sender}\nkernels: ', 'weights of nodes'),
     (r'\b(32|64|96)x', '8x', 'channels for less than half of a warp'),
     ('y: .*', 'y: 2x0e + 2x1o + 2x2e + 2x1o', 'no path for it'),
 ]

@@ -265,15 +265,27 @@ static const struct {
       "_lane_components<", "_apart<"}},
 };
 
+/* Has the schedule sums over all items, which leave in parts? */
+static bool has_parts(const struct schedule *s)
+{
+    for (int o = 0; o < s->demand->outputs; o++)
+        if (s->route[o].kind == ROUTE_PARTS && demand_operand(s->demand, o)->index == INDEX_SHARED)
+            return true;
+    return false;
+}
+
 /* The runtime's headers that the kernel's schedules need, and its code. */
 static void emit_includes(struct source *w, struct text *out, const char *code)
 {
     text_printf(out, "#include \"%s.h\"\n\ntypedef %s real;\n#include \"cgtp_cuda.h\"\n", w->spec->name,
                 source_real(w->plan));
     for (int s = 0; s < w->kernel->schedules; s++) {
-        const char *header = w->kernel->schedule[s].evaluation->header;
+        const struct schedule *q = &w->kernel->schedule[s];
+        const char *header = q->evaluation->header, *parts = q->evaluation->parts_header;
         if (source_once(w, header))
             text_printf(out, "#include \"%s\"\n", header);
+        if (parts && has_parts(q) && source_once(w, parts))
+            text_printf(out, "#include \"%s\"\n", parts);
     }
     for (size_t i = 0; i < sizeof optional / sizeof *optional; i++) {
         bool needed = false;

@@ -42,6 +42,10 @@ const char *edges_of_team(const struct edges *, const struct place *, const char
 void edges_stores(struct edges *);
 void edges_store(struct edges *, const struct step *);
 
+/* A copy, store or zeros of what is there for the launch: rows that all units share, a team's sums over its
+ * units; is it one? */
+bool edges_of_launch(struct edges *, const struct step *);
+
 /* A field of a place's version, of struct `from`: "at.x_s0". */
 const char *edges_field(const struct edges *, const struct place *, int field, const char *from);
 

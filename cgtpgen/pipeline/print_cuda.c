@@ -163,11 +163,6 @@ static void print_copy(struct printer *c, const struct step *s)
     const struct access *a = &s->access[0];
     const struct place *q = &c->p->place[a->place];
     const int index = a->index < 0 ? 0 : a->index;
-    if (q->how == HOW_LOAD) {
-        line(c->o, "for (int i = cgtp_thread(); i < %d; i += %d)", q->field[0].length, threads(c->p));
-        line(c->o, "%s[i] = l.%s[i];", version_of(c, a->place, 0, 0), q->operand->symbol);
-        return;
-    }
     for (int i = 0; i < q->fields; i++)
         if (has_version(&q->field[i], index))
             line(c->o, "cgtp_copy_tile%s(%s, %s, %s, count_of(%s), lane, %s);", shape_of(c, &q->field[i]),
@@ -175,39 +170,15 @@ static void print_copy(struct printer *c, const struct step *s)
                  rows_apart(c, q->operand, 1), unit_of(c, q, s->skew), q->keep ? "keep" : "once");
 }
 
-/* What the block's teams have summed, in their order, to the block's row. */
-static void print_sums(struct printer *c, const struct place *q)
-{
-    line(c->o, "for (int i = cgtp_thread(); i < %d; i += %d) {", q->field[0].length, threads(c->p));
-    line(c->o, "real sum = 0;");
-    line(c->o, "CGTP_UNROLL");
-    line(c->o, "for (int k = 0; k < %d; k++)", c->p->worker.teams);
-    line(c->o, "sum += block.warp[k].%s.%s[i];", c->p->group[q->group].name, q->name);
-    line(c->o, "l.%sparts[cgtp_block() * (int64_t)%d + i] = sum;", q->name, q->field[0].length);
-    line(c->o, "}");
-}
-
 static void print_store(struct printer *c, const struct step *s)
 {
     const struct access *a = &s->access[0];
     const struct place *q = &c->p->place[a->place];
-    if (q->summed) {
-        print_sums(c, q);
-        return;
-    }
     for (int i = 0; i < q->fields; i++)
         if (has_version(&q->field[i], a->index))
             line(c->o, "cgtp_put_tile%s(%s, %s, %s, count, lane);", shape_of(c, &q->field[i]),
                  row_of(c, q, &q->field[i], 0), rows_apart(c, q->operand, 1),
                  version_of(c, a->place, a->index, 0));
-}
-
-static void print_zero(struct printer *c, const struct step *s)
-{
-    const struct place *q = &c->p->place[s->access[0].place];
-    const struct group *g = &c->p->group[q->group];
-    line(c->o, "for (int i = lane; i < %d; i += CGTP_LANES)", g->layout.bytes / q->size);
-    line(c->o, "((real *)&own.%s)[i] = 0;", g->name);
 }
 
 /* The next version of a ring takes its turn: of several a unit, when copies for one have begun; of one, when
@@ -230,10 +201,6 @@ static int print_copies(struct printer *c, int i)
     const struct pipeline *p = c->p;
     const struct place *first = &p->place[p->step[i].access[0].place];
     const int skew = p->step[i].skew;
-    if (first->how == HOW_LOAD) {
-        print_copy(c, &p->step[i]);
-        return i;
-    }
     line(c->o, "if (%s < tiles) {", unit_of(c, first, skew));
     print_copy(c, &p->step[i]);
     while (i + 1 < p->steps && p->step[i + 1].kind == STEP_COPY && p->step[i + 1].skew == skew)
@@ -325,6 +292,8 @@ static int print_step(struct printer *c, int i)
 {
     const struct step *s = &c->p->step[i];
     struct edges rest = {.o = c->o, .a = c->a, .p = c->p, .rows = true}; /* what is printed as with edges */
+    if (edges_of_launch(&rest, s))
+        return i;
     switch (s->kind) {
     case STEP_LOOP:
         print_loop(c, i);
@@ -345,9 +314,6 @@ static int print_step(struct printer *c, int i)
         return print_copies(c, i);
     case STEP_STORE:
         print_store(c, s);
-        return i;
-    case STEP_ZERO:
-        print_zero(c, s);
         return i;
     case STEP_LAUNCH_WAIT:
         line(c->o, "cgtp_launch_wait();");

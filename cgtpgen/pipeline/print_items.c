@@ -172,8 +172,9 @@ static void print_fill(struct items *n, int loop)
     line(o, "/* Start the copies of a turn into a stage (see cgtp_ring). */");
     for (int i = 0; i < sets; i++) {
         const struct place *q = &n->first[i];
-        line(o, "auto load_%s = [&](int, %s_stage &%s, int lane) {", q->name, name,
-             q->field[0].operand ? "to" : "");
+        const bool comes = q->field[0].operand;
+        line(o, "auto load_%s = [&](int, %s_stage &%s, int%s) {", q->name, name, comes ? "to" : "",
+             comes || i == 0 ? " lane" : "");
         if (i == 0) {
             line(o, "ahead.advance();");
             line(o, "%s_rows &rows = ahead.lanes_own(lane);", name);
@@ -226,6 +227,8 @@ static void print_block(struct items *n, const struct step *s)
 static int print_step(struct items *n, int i)
 {
     const struct step *s = &n->c.p->step[i];
+    if (edges_of_launch(&n->c, s))
+        return i;
     switch (s->kind) {
     case STEP_FILL:
         print_fill(n, s->loop);

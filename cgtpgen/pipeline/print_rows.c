@@ -128,7 +128,10 @@ const char *edges_version(const struct edges *c, const struct place *q, int fiel
         return row_in_memory(c, q);
     if (!g->alias && q->stages > 1)
         return edges_of_team(c, q, "done", c->p->spread[0].blocks > 1 ? "channel_block" : "0");
-    const char *from = g->alias ? g->alias : g->name ? arena_printf(c->a, "own.%s", g->name) : "own";
+    const char *from = g->alias ? g->alias
+                       : g->name
+                           ? arena_printf(c->a, "%s.%s", q->scope == SCOPE_BLOCK ? "block" : "own", g->name)
+                           : "own";
     return edges_field(c, q, field, g->instead ? arena_printf(c->a, "%s.%s", from, q->name) : from);
 }
 

@@ -120,3 +120,40 @@ void edges_store(struct edges *c, const struct step *s)
         line(c->o, "put_x(%s);", q->rows ? "done - 1" : "ring.before()");
     }
 }
+
+/* ---- of the launch ---- */
+
+static int threads(const struct pipeline *p)
+{
+    return p->worker.lanes * p->worker.warps * p->worker.teams;
+}
+
+/* What the block's teams have summed, in their order, to the block's row. */
+static void print_row_of_sums(struct edges *c, const struct place *q)
+{
+    line(c->o, "for (int i = cgtp_thread(); i < %d; i += %d) {", q->field[0].length, threads(c->p));
+    line(c->o, "real sum = 0;");
+    line(c->o, "CGTP_UNROLL");
+    line(c->o, "for (int k = 0; k < %d; k++)", c->p->worker.teams);
+    line(c->o, "sum += block.warp[k].%s.%s[i];", c->p->group[q->group].name, q->name);
+    line(c->o, "l.%sparts[cgtp_block() * (int64_t)%d + i] = sum;", q->name, q->field[0].length);
+    line(c->o, "}");
+}
+
+bool edges_of_launch(struct edges *c, const struct step *s)
+{
+    const struct place *q = s->accesses ? place_of(c, &s->access[0]) : NULL;
+    if (!q || s->kind == STEP_CALL || q->clock != LOOP_LAUNCH)
+        return false;
+    const struct group *g = &c->p->group[q->group];
+    if (s->kind == STEP_COPY) {
+        line(c->o, "for (int i = cgtp_thread(); i < %d; i += %d)", q->field[0].length, threads(c->p));
+        line(c->o, "block.%s.%s[i] = l.%s[i];", g->name, q->name, q->operand->symbol);
+    } else if (s->kind == STEP_STORE) {
+        print_row_of_sums(c, q);
+    } else {
+        line(c->o, "for (int i = lane; i < %d; i += CGTP_LANES)", g->layout.bytes / q->size);
+        line(c->o, "((real *)&own.%s)[i] = 0;", g->name);
+    }
+    return true;
+}

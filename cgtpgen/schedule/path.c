@@ -43,7 +43,7 @@ void demand_aligned(const struct demand *d, int aligned[SLOT_COUNT])
         aligned[s] = MOST;
     for (int i = 0; i < k->form->inputs + k->form->outputs; i++) {
         const struct operand *o = &k->operand[i];
-        for (int p = 0; p < d->plan->problem->paths && o->slot != SLOT_Y; p++) {
+        for (int p = 0; p < d->plan->problem->paths && o->slot != SLOT_Y && o->index != INDEX_SHARED; p++) {
             const struct path *path = &d->plan->problem->path[p];
             const struct operand_block *b = operand_block_of(o, path);
             if (d->variant_of[p] < 0 || (o->slot == SLOT_W && !path->weighted))

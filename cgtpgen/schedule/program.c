@@ -85,11 +85,18 @@ void program_check(struct checker *c, const struct schedule *s)
         check_that(c, times[i] == (s->demand->variant_of[i] >= 0), "path %d is in %d path sets", i, times[i]);
 }
 
+/* Blocks of a launch, at most: a C expression. */
+static const char *program_blocks(struct arena *a, const struct pipeline *p)
+{
+    return p->worker.blocks > 1 ? arena_printf(a, "cgtp_multiprocessors() * %d", p->worker.blocks)
+                                : "cgtp_multiprocessors()";
+}
+
 void program_areas(struct areas *all, const struct schedule *s)
 {
     for (int o = 0; o < s->demand->outputs; o++)
         if (s->route[o].kind == ROUTE_PARTS)
-            parts_area(all, demand_operand(s->demand, o), "cgtp_multiprocessors()");
+            parts_area(all, demand_operand(s->demand, o), program_blocks(all->arena, s->pipeline));
 }
 
 void program_reads_graph(const struct schedule *s, bool *receiver_row, bool *by_sender)

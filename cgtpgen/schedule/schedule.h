@@ -82,9 +82,10 @@ struct schedule {
 };
 
 struct evaluation {
-    const char *name;         /* one word, a part of C names: convolution */
-    const char *words;        /* for people: pipelined convolution */
-    const char *header;       /* of the runtime, that its code includes */
+    const char *name;   /* one word, a part of C names: convolution */
+    const char *words;  /* for people: pipelined convolution */
+    const char *header; /* of the runtime, that its code includes; another that it does where sums over */
+    const char *parts_header; /* all items leave in parts, if the first has not what these need; NULL */
     struct row_access access; /* of which slots it reads and writes rows of 16 bits as they are. Those that it
                                * only reads it reads by words of 4 bytes; those that it only writes it writes
                                * if its plan is that nobody else adds to them */

@@ -7,6 +7,7 @@ const struct evaluation batch_evaluation = {
     .name = "batch",
     .words = "pipelined batch",
     .header = "cgtp_batch.h",
+    .parts_header = "cgtp_item.h",
     .access.stored = 1u << SLOT_X | 1u << SLOT_W | 1u << SLOT_G,
     .access.read = 1u << SLOT_Y,
     .refuses = batch_refuses,

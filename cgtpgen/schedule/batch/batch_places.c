@@ -9,7 +9,7 @@ enum {
     CHUNK = 16 /* bytes that a lane copies at a time */
 };
 
-enum { RING, ROWS, WIDE, OUT, GROUPS };
+enum { RING, ROWS, WIDE, OUT, SUMS, WEIGHTS, GROUPS };
 static const struct group groups[GROUPS] = {
     [RING] = {.name = "ring",
               .note = "What comes in for a path set: slices of the channel block.",
@@ -23,7 +23,9 @@ static const struct group groups[GROUPS] = {
               .alias = "rows",
               .lines = true},
     [WIDE] = {.name = "wide", .note = "rows of y, widened"},
-    [OUT] = {.name = "out", .note = "rows on their way to memory", .instead = true}};
+    [OUT] = {.name = "out", .note = "rows on their way to memory", .instead = true},
+    [SUMS] = {.name = "sums", .note = "Sums over the warp's items."},
+    [WEIGHTS] = {.name = "weights", .note = "Weights that all items share."}};
 
 const char *batch_field(struct arena *a, const struct operand *o, int number)
 {
@@ -104,7 +106,8 @@ static void add_set(struct batch *g, const struct batch_phase *phase, int set, b
         const struct operand *o = demand_array(d, i);
         const int *number, n = o ? batch_numbers(s, o, &number) : 0;
         if (o && o->output == out &&
-            (o->slot == SLOT_G || (o->slot == SLOT_W && !out) || (o->slot == SLOT_X && (out || g->x_by_set))))
+            (o->slot == SLOT_G || (o->slot == SLOT_W && !out && o->index == INDEX_ITEM) ||
+             (o->slot == SLOT_X && (out || g->x_by_set))))
             add_slices(g, *at, o, n, number);
     }
     if (!out && !g->pipeline->place[*at].fields)
@@ -144,13 +147,41 @@ static void add_standing(struct batch *g)
 {
     for (int i = 0; i < g->demand->outputs; i++) {
         const struct operand *o = demand_operand(g->demand, i);
-        if (o->slot == SLOT_Y || o->slot == SLOT_W)
+        if (o->slot == SLOT_Y || (o->slot == SLOT_W && o->index == INDEX_ITEM))
             add_place(g, &g->phase[0],
                       (struct place){.name = o->symbol,
                                      .operand = o,
                                      .table = o->slot == SLOT_W ? "w" : NULL,
                                      .how = HOW_STANDS,
                                      .who = WHO_LANE});
+    }
+}
+
+/* Weights that all items share, and the sums of their gradients, stay for the launch. */
+static void add_shared(struct batch *g)
+{
+    struct pipeline *p = g->pipeline;
+    const int size = kernel_size(g->demand->kernel);
+    for (int i = 0; i < demand_arrays(g->demand); i++) {
+        const struct operand *o = demand_array(g->demand, i);
+        if (!o || o->index != INDEX_SHARED || !o->dim)
+            continue;
+        const int place = build_place(p, (struct place){.name = o->symbol,
+                                                        .operand = o,
+                                                        .scope = o->output ? SCOPE_TEAM : SCOPE_BLOCK,
+                                                        .how = o->output ? HOW_CODE : HOW_LOAD,
+                                                        .clock = LOOP_LAUNCH,
+                                                        .rate = 1,
+                                                        .stages = 1,
+                                                        .alias = -1,
+                                                        .group = o->output ? SUMS : WEIGHTS,
+                                                        .who = o->output ? WHO_KEPT : WHO_ANY,
+                                                        .summed = o->output,
+                                                        .size = size});
+        build_field(
+            p, place,
+            (struct field){
+                .spread = -1, .version = -1, .runs = 1, .length = (int)o->dim, .wide = 1, .lane = 16 / size});
     }
 }
 
@@ -190,6 +221,7 @@ void batch_places(struct arena *a, struct batch *g)
         add_rows(g, phase, g->phases > 1 ? arena_printf(a, "phase%d", i) : "rows");
     }
     add_standing(g);
+    add_shared(g);
 }
 
 void batch_stages(struct batch *g, int stages)

@@ -24,8 +24,8 @@ const char *batch_refuses(const struct target *target, const struct demand *d)
     const struct spec *s = p->spec;
     if (s->index[SLOT_X] != INDEX_ITEM || s->index[SLOT_Y] != INDEX_ITEM || s->index[SLOT_G] != INDEX_ITEM)
         return "not a batch (x, y and z of the item)";
-    if (p->weight_numel && s->index[SLOT_W] != INDEX_ITEM)
-        return "weights not of the item";
+    if (p->weight_numel && s->index[SLOT_W] != INDEX_ITEM && s->index[SLOT_W] != INDEX_SHARED)
+        return "weights of nodes";
     if (paths_want_tables(target, d))
         return "paths by tables";
     int most = 0;
@@ -111,8 +111,8 @@ static int path_bytes(const struct batch *g, const struct path *q, bool new_z)
 {
     const struct demand *d = g->demand;
     const int zs = demand_bytes_of(d, SLOT_G, false) + demand_bytes_of(d, SLOT_G, true);
-    const int bytes =
-        (q->weighted ? demand_bytes_of(d, SLOT_W, false) : 0) + (new_z ? zs * (2 * q->l3 + 1) : 0);
+    const int bytes = (q->weighted && !batch_shares(g) ? demand_bytes_of(d, SLOT_W, false) : 0) +
+                      (new_z ? zs * (2 * q->l3 + 1) : 0);
     return BATCH_LANES * g->channels * bytes;
 }
 
@@ -123,7 +123,7 @@ static double short_copies(const struct batch *g, const struct path *q)
     double more = 0;
     for (int i = 0; i < demand_arrays(d); i++) {
         const struct operand *o = demand_array(d, i);
-        if (!o || o->slot == SLOT_Y || (o->slot == SLOT_W && !q->weighted))
+        if (!o || o->slot == SLOT_Y || (o->slot == SLOT_W && !q->weighted) || o->index == INDEX_SHARED)
             continue;
         const double bytes = g->channels * operand_block_of(o, q)->components * operand_size(o);
         const int piece = g->aligned[o->slot] * operand_size(o);
@@ -434,7 +434,7 @@ static double cost_of(const struct batch *g)
     for (int s = 0; s < g->sets; s++)
         work += (double)(g->set[s].work + TURN) * g->part[g->set[s].part].blocks;
     for (int i = 0; i < demand_arrays(d); i++)
-        if (demand_array(d, i))
+        if (demand_array(d, i) && demand_array(d, i)->index != INDEX_SHARED)
             bytes += operand_size(demand_array(d, i)) * (double)p->dim[demand_array(d, i)->slot];
     return cost_overlap(work, bytes / COST_BYTES_AN_INSTRUCTION);
 }

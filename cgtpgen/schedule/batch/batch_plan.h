@@ -80,6 +80,12 @@ static inline int batch_blocks(int mul, int channels)
     return (mul + width - 1) / width;
 }
 
+/* Do all items share the weights? */
+static inline bool batch_shares(const struct batch *g)
+{
+    return g->demand->plan->problem->spec->index[SLOT_W] == INDEX_SHARED;
+}
+
 /* Have all lanes of all its blocks channels? */
 static inline bool batch_is_whole(const struct batch *g, const struct batch_part *part)
 {

@@ -35,6 +35,20 @@ static int standing(const struct writer *c, const struct operand *o)
     return i;
 }
 
+/* Weights that all items share, or the sums of their gradients: those of the lane. */
+static struct argument shared_weights(const struct writer *c, const struct path *path,
+                                      const struct operand *o)
+{
+    const int v = c->g->channels;
+    struct argument q = at(c, standing(c, o), NULL, path->weight_offset);
+    if (c->g->part[c->s->part].blocks > 1)
+        build_term(&q.at, "now.block", BATCH_LANES * v);
+    build_term(&q.at, "lane", v);
+    q.apart = 1;
+    q.element = v == 1 && !o->output;
+    return q;
+}
+
 /* A path's weights, or where their gradients go. */
 static struct argument weights(const struct writer *c, const struct path *path, const struct operand *o)
 {
@@ -62,7 +76,7 @@ static struct argument operand_of(const struct writer *c, const struct path *pat
 {
     const int64_t offset = c->problem->y.segment[path->y].offset;
     if (role == ROLE_W)
-        return weights(c, path, o);
+        return o->index == INDEX_SHARED ? shared_weights(c, path, o) : weights(c, path, o);
     if (role == ROLE_A && !o->output)
         return at(c, c->phase->wide < 0 ? c->phase->rows : c->phase->wide, o->symbol, offset);
     const int segment = role == ROLE_B ? path->x : path->z;
@@ -86,7 +100,7 @@ static void call_path(const struct writer *c, const struct path *path)
         }
     for (int i = 0; i < r->outputs; i++) {
         all[n] = operand_of(c, path, r->output[i].role, kernel_output(c->k, r->output[i].source));
-        all[n++].touch = r->output[i].role == ROLE_W ? TOUCH_WRITE : TOUCH_ADD;
+        all[n++].touch = r->output[i].role == ROLE_W && !batch_shares(c->g) ? TOUCH_WRITE : TOUCH_ADD;
     }
     source_path_line(&words, c->g->demand->plan, path);
     text_puts(&words, "; a C = form");
@@ -200,7 +214,7 @@ static void turn(struct writer *c, int index)
         widen(c);
     if (blocks < c->phase->blocks)
         build_below(c->p, blocks);
-    for (const struct operand **o = c->of[SLOT_W][1]; *o && c->s->ws; o++)
+    for (const struct operand **o = c->of[SLOT_W][1]; *o && c->s->ws && !batch_shares(c->g); o++)
         build_row(c->p, standing(c, *o));
     work(c);
     if (blocks < c->phase->blocks)
@@ -251,8 +265,14 @@ void batch_steps(struct batch *g)
                     list[n++] = o;
             }
         }
+    for (const struct operand **o = c.of[SLOT_W][0]; *o && batch_shares(g); o++)
+        build_copy(c.p, standing(&c, *o), 0, 0);
+    if (batch_shares(g) && *c.of[SLOT_W][1])
+        build_zero(c.p, standing(&c, *c.of[SLOT_W][1]));
     for (int i = 0; i < g->phases; i++) {
         c.phase = &g->phase[i];
         do_phase(&c);
     }
+    for (const struct operand **o = c.of[SLOT_W][1]; *o && batch_shares(g); o++)
+        build_store(c.p, standing(&c, *o), 0, 0);
 }
