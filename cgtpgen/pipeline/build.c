@@ -40,6 +40,27 @@ void build_field(struct pipeline *p, int place, struct field f)
     q->field[q->fields++] = f;
 }
 
+int build_shared(struct pipeline *p, const struct operand *o, int group)
+{
+    const int place = build_place(p, (struct place){.name = o->symbol,
+                                                    .operand = o,
+                                                    .scope = o->output ? SCOPE_TEAM : SCOPE_BLOCK,
+                                                    .how = o->output ? HOW_CODE : HOW_LOAD,
+                                                    .clock = LOOP_LAUNCH,
+                                                    .rate = 1,
+                                                    .stages = 1,
+                                                    .alias = -1,
+                                                    .group = group,
+                                                    .who = o->output ? WHO_KEPT : WHO_ANY,
+                                                    .summed = o->output,
+                                                    .size = p->size});
+    const struct field row = {
+        .spread = -1, .version = -1, .runs = 1, .length = (int)o->dim, .wide = 1, .lane = 16 / p->size};
+    if (o->dim)
+        build_field(p, place, row);
+    return place;
+}
+
 void build_set(struct pipeline *p, int paths, const int *path)
 {
     p->set = arena_grow(p->arena, p->set, p->sets, &p->set_capacity, sizeof *p->set);

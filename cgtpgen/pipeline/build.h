@@ -13,6 +13,10 @@ int build_group(struct pipeline *, struct group);
 int build_place(struct pipeline *, struct place);
 void build_field(struct pipeline *, int place, struct field);
 
+/* A place of the launch: a row that all units share, which the block's threads bring; or a team's sums for
+ * one. */
+int build_shared(struct pipeline *, const struct operand *, int group);
+
 /* Paths that it computes. */
 void build_set(struct pipeline *, int paths, const int *path);
 

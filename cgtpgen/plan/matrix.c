@@ -273,3 +273,11 @@ const struct matrix *matrix_kind(struct arena *a, const struct matrix *m)
     kind->column = m->column ? &kind->scale : NULL; /* that there are factors */
     return kind;
 }
+
+bool matrix_has_factors(const struct matrix *m)
+{
+    for (int k = 0; k < m->columns && m->column; k++)
+        if (m->column[k].sign && !surd_is_one(m->column[k]))
+            return true;
+    return false;
+}

@@ -55,4 +55,7 @@ bool matrix_same(const struct matrix *, const struct matrix *);
 uint32_t matrix_hash(uint32_t key, const struct matrix *);
 const struct matrix *matrix_kind(struct arena *, const struct matrix *);
 
+/* Does it leave out factors of columns, which are not all one? */
+bool matrix_has_factors(const struct matrix *);
+
 #endif

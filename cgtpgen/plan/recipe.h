@@ -107,4 +107,14 @@ bool recipe_equal(const struct recipe *, const struct recipe *);
 /* Is the input read: by a product (B, G, W) or through its forms (A)? */
 bool recipe_reads(const struct recipe *, int input);
 
+/* An operand by its number: an input, or (inputs + o) an output, whose role, name, source and copy these are.
+ */
+static inline struct recipe_input recipe_operand(const struct recipe *r, int operand)
+{
+    if (operand < r->inputs)
+        return r->input[operand];
+    const struct recipe_output *o = &r->output[operand - r->inputs];
+    return (struct recipe_input){o->role, o->name, o->source, o->copy};
+}
+
 #endif

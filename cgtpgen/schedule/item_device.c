@@ -84,8 +84,8 @@ static const char *place(void *context, int operand, int i)
     struct writer *c = context;
     const struct recipe *r = c->f->recipe;
     bool input = operand < r->inputs;
-    enum role role = input ? r->input[operand].role : r->output[operand - r->inputs].role;
-    const char *name = input ? r->input[operand].name : r->output[operand - r->inputs].name;
+    enum role role = recipe_operand(r, operand).role;
+    const char *name = recipe_operand(r, operand).name;
     if (role == ROLE_A && !c->f->elementwise)
         return input ? of_a(c, name, i) : arena_printf(c->w->arena, "%sc%d", name, i);
     return element(c, name, role, i);

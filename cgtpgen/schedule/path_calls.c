@@ -253,10 +253,10 @@ void calls_code(const struct path_calls *q, bool tensor)
     int n = 0;
     for (int i = 0; i < r->inputs + r->outputs; i++) {
         const bool input = i < r->inputs;
-        const enum role role = input ? r->input[i].role : r->output[i - r->inputs].role;
+        const enum role role = recipe_operand(r, i).role;
         if (input && !recipe_reads(r, i))
             continue;
-        const char *name = calls_of_path(q, input ? r->input[i].name : r->output[i - r->inputs].name);
+        const char *name = calls_of_path(q, recipe_operand(r, i).name);
         list[n] = role == ROLE_A && !q->e->elementwise
                       ? calls_in(q, name)
                       : calls_in_channel(q, name, path_components(q->e->matrix, role));

@@ -12,21 +12,6 @@ static bool is_number(const struct device_path *c, const struct recipe *r, int o
     return operand < r->inputs && r->input[operand].role == ROLE_W && c->channels == 1;
 }
 
-static enum role role_of(const struct recipe *r, int operand)
-{
-    return operand < r->inputs ? r->input[operand].role : r->output[operand - r->inputs].role;
-}
-
-static const char *name_of(const struct recipe *r, int operand)
-{
-    return operand < r->inputs ? r->input[operand].name : r->output[operand - r->inputs].name;
-}
-
-static int copy_of(const struct recipe *r, int operand)
-{
-    return operand < r->inputs ? r->input[operand].copy : r->output[operand - r->inputs].copy;
-}
-
 /* ---- functions ---- */
 
 /* Where a component of a parameter stands: x and z in arrays of the lane's channels, y in an array of its
@@ -36,9 +21,10 @@ static const char *place(void *context, int operand, int i)
     const struct device_path *c = context;
     struct arena *a = c->w->arena;
     const struct recipe *r = c->code->recipe;
-    enum role role = role_of(r, operand);
-    const char *name = name_of(r, operand);
-    int n = path_components(c->code->matrices ? c->code->matrix[copy_of(r, operand)] : c->matrix, role);
+    enum role role = recipe_operand(r, operand).role;
+    const char *name = recipe_operand(r, operand).name;
+    int n = path_components(c->code->matrices ? c->code->matrix[recipe_operand(r, operand).copy] : c->matrix,
+                            role);
     if (is_number(c, r, operand))
         return name;
     if (role == ROLE_A || c->channels == 1)
@@ -76,7 +62,7 @@ static void emit_head(const struct device_path *c, const char *function)
             text_puts(&list, list.n ? ", " : "");
             text_puts(&list, i < r->inputs && !is_number(c, r, i) ? "const " : "");
             text_puts(&list, is_number(c, r, i) ? "real " : "real *");
-            text_puts(&list, name_of(r, i));
+            text_puts(&list, recipe_operand(r, i).name);
         }
     line(c->o, "/* %s. */", text_string(&words));
     line(c->o, "CGTP_DEVICE void %s(%s)", function, text_string(&list));
@@ -188,11 +174,12 @@ void device_path_comment(const struct device_path *c)
 static const char *argument(const struct device_path *c, const struct recipe *r, int operand)
 {
     struct arena *a = c->w->arena;
-    const char *name = name_of(r, operand);
-    if (role_of(r, operand) == ROLE_A)
+    const char *name = recipe_operand(r, operand).name;
+    if (recipe_operand(r, operand).role == ROLE_A)
         return plus_offset(a, operand < r->inputs && c->rows ? arena_printf(a, "%s.%s", c->rows, name) : name,
                            c->w->problem->y.segment[c->path->y].offset);
-    return arena_printf(a, "%ss%d", name, role_of(r, operand) == ROLE_B ? c->path->x : c->path->z);
+    return arena_printf(a, "%ss%d", name,
+                        recipe_operand(r, operand).role == ROLE_B ? c->path->x : c->path->z);
 }
 
 void device_path_call(const struct device_path *c)

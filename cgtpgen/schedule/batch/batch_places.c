@@ -157,34 +157,6 @@ static void add_standing(struct batch *g)
     }
 }
 
-/* Weights that all items share, and the sums of their gradients, stay for the launch. */
-static void add_shared(struct batch *g)
-{
-    struct pipeline *p = g->pipeline;
-    const int size = kernel_size(g->demand->kernel);
-    for (int i = 0; i < demand_arrays(g->demand); i++) {
-        const struct operand *o = demand_array(g->demand, i);
-        if (!o || o->index != INDEX_SHARED || !o->dim)
-            continue;
-        const int place = build_place(p, (struct place){.name = o->symbol,
-                                                        .operand = o,
-                                                        .scope = o->output ? SCOPE_TEAM : SCOPE_BLOCK,
-                                                        .how = o->output ? HOW_CODE : HOW_LOAD,
-                                                        .clock = LOOP_LAUNCH,
-                                                        .rate = 1,
-                                                        .stages = 1,
-                                                        .alias = -1,
-                                                        .group = o->output ? SUMS : WEIGHTS,
-                                                        .who = o->output ? WHO_KEPT : WHO_ANY,
-                                                        .summed = o->output,
-                                                        .size = size});
-        build_field(
-            p, place,
-            (struct field){
-                .spread = -1, .version = -1, .runs = 1, .length = (int)o->dim, .wide = 1, .lane = 16 / size});
-    }
-}
-
 void batch_places(struct arena *a, struct batch *g)
 {
     struct pipeline *p = g->pipeline =
@@ -221,7 +193,11 @@ void batch_places(struct arena *a, struct batch *g)
         add_rows(g, phase, g->phases > 1 ? arena_printf(a, "phase%d", i) : "rows");
     }
     add_standing(g);
-    add_shared(g);
+    for (int i = 0; i < demand_arrays(g->demand); i++) {
+        const struct operand *o = demand_array(g->demand, i);
+        if (o && o->index == INDEX_SHARED && o->dim)
+            build_shared(p, o, o->output ? SUMS : WEIGHTS);
+    }
 }
 
 void batch_stages(struct batch *g, int stages)

@@ -1,18 +1,12 @@
 /* batch_plan.c - see batch_plan.h. */
 #include "schedule/batch/batch_plan.h"
-#include "pipeline/cost.h"
 #include "schedule/item_rows.h"
 #include "schedule/path.h"
 #include "schedule/path_table.h"
 #include "schedule/program.h"
 
 enum {
-    OWN_REGISTERS = 40,   /* addresses, counters; with the next fitted to what ptxas reports */
-    FORMS = 16,           /* forms and temporaries, of one operand A; half as many of each further one */
     BLOCK_WARPS = 4,      /* of a block */
-    TURN = 30,            /* instructions of a turn beside its paths */
-    INSTRUCTION = 16,     /* bytes */
-    CHUNK = 16,           /* that a lane copies at a time, at most */
     RESERVED = 1024,      /* bytes that the device takes of each block's shared memory */
     UNDER_WAY = 48 << 10, /* bytes to a multiprocessor that keep an H200's memory busy */
     FEW_WARPS = 8 /* of a multiprocessor, for gradients of rows of 16 bits: larger sets, fewer turns */
@@ -105,45 +99,6 @@ static void sort_paths(struct arena *a, struct batch *g)
         g->last[p->path[g->order[i]].x] = i;
 }
 
-/* Bytes of a channel block that a path brings in and sends out, beside x and y; new_z: with its segment of z.
- */
-static int path_bytes(const struct batch *g, const struct path *q, bool new_z)
-{
-    const struct demand *d = g->demand;
-    const int zs = demand_bytes_of(d, SLOT_G, false) + demand_bytes_of(d, SLOT_G, true);
-    const int bytes = (q->weighted && !batch_shares(g) ? demand_bytes_of(d, SLOT_W, false) : 0) +
-                      (new_z ? zs * (2 * q->l3 + 1) : 0);
-    return BATCH_LANES * g->channels * bytes;
-}
-
-/* What a path's rows take more where lanes move less than 16 bytes at a time, by what rows are aligned to. */
-static double short_copies(const struct batch *g, const struct path *q)
-{
-    const struct demand *d = g->demand;
-    double more = 0;
-    for (int i = 0; i < demand_arrays(d); i++) {
-        const struct operand *o = demand_array(d, i);
-        if (!o || o->slot == SLOT_Y || (o->slot == SLOT_W && !q->weighted) || o->index == INDEX_SHARED)
-            continue;
-        const double bytes = g->channels * operand_block_of(o, q)->components * operand_size(o);
-        const int piece = g->aligned[o->slot] * operand_size(o);
-        more += piece < CHUNK ? cost_copies(bytes, piece) - cost_copies(bytes, CHUNK) : 0;
-    }
-    return more;
-}
-
-/* Instructions of a path per channel block. */
-static int path_work(const struct batch *g, const struct path *q)
-{
-    const struct demand *d = g->demand;
-    const struct code *code = demand_code(d, q->number).product;
-    return g->channels * code_instructions(code->channel) + code_instructions(code->item) +
-           (2 * q->l1 + 1) * (demand_inputs_of(d, SLOT_X) + demand_outputs_of(d, SLOT_X)) +
-           (2 * q->l2 + 1) * demand_inputs_of(d, SLOT_Y) +
-           (2 * q->l3 + 1) * (demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G)) +
-           (int)short_copies(g, q) + 2 * (demand_inputs_of(d, SLOT_W) + demand_outputs_of(d, SLOT_W));
-}
-
 /* Path number `i` in the order. */
 static void add_path(struct batch *g, struct batch_set *s, int i)
 {
@@ -160,8 +115,8 @@ static void add_path(struct batch *g, struct batch_set *s, int i)
         s->x[s->xs++] = q->x;
     if (g->last[q->x] == i)
         s->end[s->ends++] = q->x;
-    s->bytes += path_bytes(g, q, new_z);
-    s->work += path_work(g, q);
+    s->bytes += batch_path_bytes(g, q, new_z);
+    s->work += batch_path_work(g, q);
 }
 
 /* Of each path in order, and of the end: do the paths from it on read no segment of x that those before do,
@@ -192,11 +147,11 @@ static void divide_phases(struct arena *a, struct batch *g)
     int phases = 0;
     g->begins = NEW_ARRAY(a, bool, g->paths + 1);
     for (int i = 0; i < g->paths; i++)
-        all += path_work(g, &p->path[g->order[i]]);
+        all += batch_path_work(g, &p->path[g->order[i]]);
     for (int i = 0, end; i < g->paths; i = end) { /* paths that must be in one phase */
         int64_t own = 0;
         for (end = i; end == i || !alone[end]; end++)
-            own += path_work(g, &p->path[g->order[end]]);
+            own += batch_path_work(g, &p->path[g->order[end]]);
         g->begins[i] = i == 0 || (2 * before + own) * g->most_phases >= 2 * phases * all;
         phases += g->begins[i];
         before += own;
@@ -219,7 +174,7 @@ static void divide(struct arena *a, struct batch *g, int limit)
         const struct path *q = &p->path[order[i]];
         int bytes = 0, part = batch_part(g, q->mul_x);
         for (end = i; end < n && p->path[order[end]].z == q->z; end++)
-            bytes += path_bytes(g, &p->path[order[end]], end == i);
+            bytes += batch_path_bytes(g, &p->path[order[end]], end == i);
         struct batch_set *s = g->sets ? &g->set[g->sets - 1] : NULL;
         if (g->begins[i]) {
             g->phase = arena_grow(a, g->phase, g->phases, &phase_capacity, sizeof *g->phase);
@@ -253,30 +208,6 @@ static bool is_narrow(const struct demand *d)
 }
 
 /* ---- registers, shared memory ---- */
-
-/* Of the path that needs most: with what is left of segments of x that paths read both up to it and from it
- * on. */
-static int registers_held(struct arena *a, const struct batch *g)
-{
-    const struct demand *d = g->demand;
-    const struct problem *p = d->plan->problem;
-    bool *begun = NEW_ARRAY(a, bool, p->x.n);
-    int most = 0, components = 0;
-    for (int i = 0; i < g->paths; i++) {
-        const struct path *q = &p->path[g->order[i]];
-        components += begun[q->x] ? 0 : 2 * q->l1 + 1;
-        begun[q->x] = true;
-        int x = (2 * q->l1 + 1) * demand_inputs_of(d, SLOT_X) + components * demand_outputs_of(d, SLOT_X);
-        int z = (2 * q->l3 + 1) * (demand_inputs_of(d, SLOT_G) + demand_outputs_of(d, SLOT_G));
-        int y = (2 * q->l2 + 1) * (demand_inputs_of(d, SLOT_Y) + demand_outputs_of(d, SLOT_Y));
-        int all = g->channels * (x + z) + y;
-        most = most > all ? most : all;
-        components -= g->last[q->x] == i ? 2 * q->l1 + 1 : 0;
-    }
-    int sums = (int)p->dim[SLOT_Y] * demand_outputs_of(d, SLOT_Y);
-    int ys = demand_inputs_of(d, SLOT_Y), forms = FORMS + (ys > 1 ? FORMS / 2 * (ys - 1) : 0);
-    return kernel_size(d->kernel) / 4 * (sums + most + forms) + OWN_REGISTERS;
-}
 
 /* Sets of at most so many bytes, and what lies where for each. */
 static void lay_out_sets(struct arena *a, struct batch *g, int limit)
@@ -422,22 +353,7 @@ static int choose_channels(const struct demand *d, int asked)
     return channels;
 }
 
-/* ---- cost ---- */
-
-/* As evaluations of graphs count: instructions of a warp per item, and bytes. */
-static double cost_of(const struct batch *g)
-{
-    const struct demand *d = g->demand;
-    const struct problem *p = d->plan->problem;
-    const double per_sum = 69;
-    double bytes = 0, work = per_sum * demand_outputs_of(d, SLOT_Y);
-    for (int s = 0; s < g->sets; s++)
-        work += (double)(g->set[s].work + TURN) * g->part[g->set[s].part].blocks;
-    for (int i = 0; i < demand_arrays(d); i++)
-        if (demand_array(d, i) && demand_array(d, i)->index != INDEX_SHARED)
-            bytes += operand_size(demand_array(d, i)) * (double)p->dim[demand_array(d, i)->slot];
-    return cost_overlap(work, bytes / COST_BYTES_AN_INSTRUCTION);
-}
+/* ---- everything ---- */
 
 /* The batch with so many channels per lane, in phases of so many bytes of instructions or, with 0, in one;
  * NULL: a stage is larger than shared memory. */
@@ -453,17 +369,8 @@ static struct batch *with_channels(struct arena *a, const struct schedule *s, in
     find_parts(a, g);
     sort_paths(a, g);
     divide_phases(a, g);
-    g->held = registers_held(a, g);
+    g->held = batch_registers_held(a, g);
     return choose(a, g) ? g : NULL;
-}
-
-/* Bytes of instructions of the loop over items, or of all loops together. */
-static int64_t loop_bytes(const struct batch *g)
-{
-    int64_t instructions = 0;
-    for (int s = 0; s < g->sets; s++)
-        instructions += g->set[s].work + TURN;
-    return instructions * INSTRUCTION;
 }
 
 /* Four channels per lane where slices of two are shorter than memory likes, as they are in 16 bits; if the
@@ -479,16 +386,16 @@ static struct batch *cheapest(struct arena *a, const struct schedule *s)
     const int channels = choose_channels(s->demand, asked);
     const bool four = !asked && !phases && is_narrow(s->demand) && divides(s->demand, 4);
     struct batch *g = four ? with_channels(a, s, 4, 1) : NULL;
-    if (g && !g->x_by_set && loop_bytes(g) <= fits)
+    if (g && !g->x_by_set && batch_loop_bytes(g) <= fits)
         return g;
     g = with_channels(a, s, channels, phases ? phases : 1);
-    if (!g || phases || loop_bytes(g) <= fits)
+    if (!g || phases || batch_loop_bytes(g) <= fits)
         return g;
-    struct batch *other = with_channels(a, s, channels, (int)(loop_bytes(g) / each) + 1);
+    struct batch *other = with_channels(a, s, channels, (int)(batch_loop_bytes(g) / each) + 1);
     if (other && other->phases > 1)
         return other;
     other = channels > 1 && !asked ? with_channels(a, s, 1, 1) : NULL;
-    return other && loop_bytes(other) <= fits ? other : g;
+    return other && batch_loop_bytes(other) <= fits ? other : g;
 }
 
 const char *batch_plan(struct arena *a, struct schedule *s)
@@ -505,7 +412,7 @@ const char *batch_plan(struct arena *a, struct schedule *s)
     const char *why = item_rows_owned(a, s);
     if (!why)
         why = program_finish(s, g->pipeline, device_registers(g->device, g->warps * g->blocks));
-    s->cost = cost_of(g);
+    s->cost = batch_cost(g);
     s->spills = g->pipeline->registers.spills;
     return why;
 }

@@ -106,6 +106,17 @@ static inline int batch_part(const struct batch *g, int64_t mul)
 int batch_numbers(const struct batch_set *, const struct operand *, const int **number);
 const char *batch_field(struct arena *, const struct operand *, int number);
 
+/* Bytes of a channel block that a path brings in and sends out, beside x and y (new_z: with its segment of
+ * z); its instructions. */
+int batch_path_bytes(const struct batch *, const struct path *, bool new_z);
+int batch_path_work(const struct batch *, const struct path *);
+
+/* Registers that would be enough; instructions of a warp per item and bytes, as evaluations of graphs count;
+ * bytes of instructions of the loop over items, or of all loops together. */
+int batch_registers_held(struct arena *, const struct batch *);
+double batch_cost(const struct batch *);
+int64_t batch_loop_bytes(const struct batch *);
+
 /* Makes the pipeline, with its places; lays them out, with rings of so many stages. */
 void batch_places(struct arena *, struct batch *);
 void batch_stages(struct batch *, int stages);

@@ -93,14 +93,16 @@ static void call_path(const struct writer *c, const struct path *path)
     struct argument *all = NEW_ARRAY(c->p->arena, struct argument, r->inputs + r->outputs + 1);
     struct text words = {.arena = c->p->arena};
     int n = 0;
-    for (int i = 0; i < r->inputs; i++)
-        if (recipe_reads(r, i)) {
-            all[n] = operand_of(c, path, r->input[i].role, kernel_input(c->k, r->input[i].source));
-            all[n++].touch = TOUCH_READ;
-        }
-    for (int i = 0; i < r->outputs; i++) {
-        all[n] = operand_of(c, path, r->output[i].role, kernel_output(c->k, r->output[i].source));
-        all[n++].touch = r->output[i].role == ROLE_W && !batch_shares(c->g) ? TOUCH_WRITE : TOUCH_ADD;
+    for (int i = 0; i < r->inputs + r->outputs; i++) {
+        const struct recipe_input q = recipe_operand(r, i);
+        const bool input = i < r->inputs;
+        if (input && !recipe_reads(r, i))
+            continue;
+        all[n] =
+            operand_of(c, path, q.role, input ? kernel_input(c->k, q.source) : kernel_output(c->k, q.source));
+        all[n++].touch = input                                     ? TOUCH_READ
+                         : q.role == ROLE_W && !batch_shares(c->g) ? TOUCH_WRITE
+                                                                   : TOUCH_ADD;
     }
     source_path_line(&words, c->g->demand->plan, path);
     text_puts(&words, "; a C = form");

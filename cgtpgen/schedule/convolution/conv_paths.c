@@ -142,11 +142,10 @@ void conv_call_path(struct conv_program *c, const int *paths, int channel)
         const bool input = i < r->inputs;
         if (input && !recipe_reads(r, i))
             continue;
-        const enum role role = input ? r->input[i].role : r->output[i - r->inputs].role;
-        const int source = input ? r->input[i].source : r->output[i - r->inputs].source;
-        const int copy = input ? r->input[i].copy : r->output[i - r->inputs].copy,
-                  number = conv_number(c, !input, source);
-        const struct path *path = &problem->path[paths[code->matrices ? copy : 0]];
+        const struct recipe_input o = recipe_operand(r, i);
+        const enum role role = o.role;
+        const int number = conv_number(c, !input, o.source);
+        const struct path *path = &problem->path[paths[code->matrices ? o.copy : 0]];
         all[n] = role == ROLE_A   ? build_in(c->local[number],
                                              problem->y.segment[path->y].offset + channel * (2 * path->l2 + 1))
                  : role == ROLE_B ? build_in(c->x[number][path->x], 0)

@@ -172,6 +172,12 @@ int conv_row(struct conv_program *c, const struct operand *o, int clock)
                                        .size = operand_size(o)});
 }
 
+void conv_declare(struct conv_program *c, int *local, const char *name, int elements, bool zeros)
+{
+    *local = build_local(
+        c->p, (struct local){.name = name, .elements = elements, .begins = zeros ? LOCAL_ZERO : LOCAL_ANY});
+}
+
 /* ---- the set ---- */
 
 int conv_lane_elements(const struct conv_program *c)

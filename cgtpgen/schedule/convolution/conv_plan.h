@@ -277,9 +277,6 @@ int conv_y_room(const struct convolution *, const struct operand *, const struct
 /* Writes the set's work as a pipeline, without waits and barriers. */
 void conv_program(struct path_set *);
 
-/* The factors of segment i of z, which its matrix leaves out; NULL: they are all 1. */
-const struct surd *conv_column(const struct convolution *, const struct path_set *, int i);
-
 /* Do matrices of the set's paths of so many channels leave out factors of z? Whose segments a gradient of x
  * has where it is written: "x", or "edge" where they are elsewhere in the rows of the buffer of edges. */
 bool conv_has_factors(const struct convolution *, const struct path_set *, int mul);

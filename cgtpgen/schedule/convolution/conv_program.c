@@ -6,12 +6,6 @@
 
 /* ---- steps of an edge ---- */
 
-static void declare(struct conv_program *c, int *local, const char *name, int elements, bool zeros)
-{
-    *local = build_local(
-        c->p, (struct local){.name = name, .elements = elements, .begins = zeros ? LOCAL_ZERO : LOCAL_ANY});
-}
-
 static int x_elements(const struct conv_program *c, int x)
 {
     const struct segment *s = &c->g->demand->plan->problem->x.segment[x];
@@ -22,8 +16,8 @@ static void declare_x(struct conv_program *c, int number, bool zeros)
 {
     const char *name = conv_operand(c, number)->symbol;
     for (int i = 0; i < c->s->xs; i++)
-        declare(c, &c->x[number][c->s->x[i]], conv_field(c->a, name, SLOT_X, c->s->x[i]),
-                x_elements(c, c->s->x[i]), zeros);
+        conv_declare(c, &c->x[number][c->s->x[i]], conv_field(c->a, name, SLOT_X, c->s->x[i]),
+                     x_elements(c, c->s->x[i]), zeros);
 }
 
 /* A row of x that is shifted, to the lane's arrays. */
@@ -113,7 +107,7 @@ static void declare_rows(struct conv_program *c)
     for (int i = 0; i < c->k->form->inputs; i++) {
         const struct operand *o = conv_operand(c, i);
         if (c->place[i] >= 0 && o->slot == SLOT_Y)
-            declare(c, &c->local[i], o->symbol, (int)o->dim, false);
+            conv_declare(c, &c->local[i], o->symbol, (int)o->dim, false);
         if (c->place[i] >= 0 && o->slot == SLOT_X)
             declare_x(c, i, false);
         if (c->shift[i] >= 0 && o->slot == SLOT_W)
@@ -150,8 +144,8 @@ static void declare_sums(struct conv_program *c)
         const int number = conv_number(c, true, c->g->demand->output[i]);
         int begin, ys = conv_summed_ys(c->g, c->s, &begin);
         if (conv_operand(c, number)->slot == SLOT_Y)
-            declare(c, &c->local[number], conv_operand(c, number)->symbol,
-                    begin + build_sums_length(ys, LANES), true);
+            conv_declare(c, &c->local[number], conv_operand(c, number)->symbol,
+                         begin + build_sums_length(ys, LANES), true);
         if (conv_operand(c, number)->slot == SLOT_X)
             declare_x(c, number, true);
     }
@@ -391,105 +385,6 @@ static void work_abreast(struct conv_program *c)
     store_y(c);
 }
 
-/* ---- a receiver ---- */
-
-/* Elements of a lane in segments of z before those of so many channels; is there one whose matrix leaves out
- * factors? */
-static int z_begin(const struct conv_program *c, int mul)
-{
-    const struct path *path = c->g->demand->plan->problem->path;
-    int elements = 0;
-    for (int i = 0; i < c->s->zs && path[c->s->z[i]].mul_x != mul; i++)
-        elements += conv_channels(c->s, path[c->s->z[i]].mul_x) * (2 * path[c->s->z[i]].l3 + 1);
-    return elements;
-}
-
-static struct call *of_table(struct conv_program *c, int mul, bool likewise)
-{
-    struct call *call = build_last(c->p);
-    call->spread = conv_spread(c, mul, 1);
-    call->table = "z";
-    call->likewise = likewise;
-    return call;
-}
-
-static void scale(struct conv_program *c, int mul, struct argument part)
-{
-    if (!conv_has_factors(c->g, c->s, mul))
-        return;
-    build_call(c->p, "cgtp_scale_segments", (int[]){0}, 1, &part);
-    of_table(c, mul, false);
-}
-
-/* The receiver's rows of inputs, and its sums, in registers. */
-static void begin_receiver(struct conv_program *c)
-{
-    int *number = conv_some(c), n = conv_numbers(c, SLOT_G, true, number);
-    for (int i = 0; i < n; i++) {
-        const char *name = conv_operand(c, number[i])->symbol;
-        declare(c, &c->local[number[i]], name, conv_lane_elements(c), true);
-        if (!c->g->carries)
-            continue;
-        declare(c, &c->carried[number[i]], arena_printf(c->a, "%ssum", name), conv_lane_elements(c), true);
-        c->p->local[c->carried[number[i]]].type =
-            c->g->wide ? precision_table[c->g->demand->plan->problem->spec->sum].c : NULL;
-    }
-    n = conv_numbers(c, SLOT_G, false, number);
-    for (int i = 0; i < n; i++) {
-        const struct operand *o = conv_operand(c, number[i]);
-        const int row = conv_row(c, o, c->node);
-        if (!c->g->keeps_z)
-            declare(c, &c->local[number[i]], o->symbol, conv_lane_elements(c), false);
-        for (int k = 0; k < c->s->parts; k++) {
-            const int mul = c->s->part[k], at = z_begin(c, mul);
-            struct argument to =
-                c->g->keeps_z ? conv_at(c->place[number[i]], 0) : build_in(c->local[number[i]], at);
-            if (c->g->keeps_z && at)
-                build_term(&to.at, "CGTP_LANES", at);
-            build_call(c->p, c->g->keeps_z ? "cgtp_keep_segments" : "cgtp_load_segments", (int[]){0}, 4,
-                       (struct argument[]){to, conv_at(row, 0), build_variable("channel_block", 1),
-                                           build_variable("lane", 1)});
-            if (of_table(c, mul, true) && c->g->keeps_z)
-                build_last(c->p)->scaled = conv_has_factors(c->g, c->s, mul);
-            else
-                scale(c, mul, to);
-        }
-    }
-}
-
-/* What becomes of the receiver's sums. */
-static void end_receiver(struct conv_program *c)
-{
-    int *number = conv_some(c), n = conv_numbers(c, SLOT_G, true, number);
-    struct argument *sums = NEW_ARRAY(c->a, struct argument, n + 1);
-    for (int i = 0; i < n; i++) {
-        const struct argument pair[] = {build_in(c->carried[number[i]], 0), build_in(c->local[number[i]], 0)};
-        if (c->s->lanes < LANES)
-            build_call(c->p, "cgtp_join_items", (int[]){c->s->lanes, 0}, 1, &pair[1]);
-        sums[i] = c->g->carries ? build_through(c->p, "cgtp_carried", (int[]){0}, NULL, 2, pair)
-                                : build_through(c->p, "cgtp_plain", (int[]){0}, NULL, 1, &pair[1]);
-    }
-    if (c->g->hands_over)
-        build_hand_over(c->p, n, sums);
-    for (int i = 0; i < n; i++) {
-        const int row = c->place[number[i]];
-        const struct argument pair[] = {build_in(c->carried[number[i]], 0), build_in(c->local[number[i]], 0)};
-        if (c->g->carries)
-            build_call(c->p, "cgtp_finish", (int[]){0}, 2, pair);
-        for (int k = 0; k < c->s->parts; k++) {
-            const int mul = c->s->part[k];
-            const struct argument part = build_from(pair[1], z_begin(c, mul));
-            scale(c, mul, part);
-            build_call(c->p, "cgtp_store_segments", (int[]){0}, 5,
-                       (struct argument[]){conv_at(c->rows, 0), part, conv_at(row, 0),
-                                           build_variable("channel_block", 1),
-                                           build_variable("cgtp_reload_lane()", 1)});
-            of_table(c, mul, true);
-            build_meet(c->p, SCOPE_WARP);
-        }
-    }
-}
-
 /* ---- the whole ---- */
 
 void conv_program(struct path_set *s)
@@ -502,7 +397,7 @@ void conv_program(struct path_set *s)
         build_zero(c->p, 0); /* which lanes without channels read */
     build_skewed(c->p, STEP_FILL, c->edge);
     build_begin(c->p, c->node);
-    begin_receiver(c);
+    conv_begin_receiver(c);
     build_begin(c->p, c->edge);
     if (abreast(c))
         work_abreast(c);
@@ -510,7 +405,7 @@ void conv_program(struct path_set *s)
         work_on_edge(c);
     build_end(c->p);
     if (c->g->g_outputs)
-        end_receiver(c);
+        conv_end_receiver(c);
     build_end(c->p);
     if (puts_x_later(c) || c->g->reduces)
         build_skewed(c->p, STEP_DRAIN, c->edge);

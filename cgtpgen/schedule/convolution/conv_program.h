@@ -62,6 +62,13 @@ static inline bool conv_clears(const struct conv_program *c, int64_t mul)
 /* The code of a path, and of those that are computed with it. */
 void conv_call_path(struct conv_program *, const int *paths, int channel);
 
+/* A local of so many elements, whose number is then *local. */
+void conv_declare(struct conv_program *, int *local, const char *name, int elements, bool zeros);
+
+/* The receiver's rows of inputs, and its sums, in registers; what becomes of the sums. */
+void conv_begin_receiver(struct conv_program *);
+void conv_end_receiver(struct conv_program *);
+
 /* How sums reach an output of slot y: several adders add atomically. */
 static inline const char *conv_how(const struct convolution *g)
 {

@@ -60,20 +60,11 @@ int conv_kept_bytes(const struct convolution *g, const struct path_set *s)
 
 /* ---- tables ---- */
 
-const struct surd *conv_column(const struct convolution *g, const struct path_set *s, int i)
-{
-    const struct matrix *m = g->matrix[s->z[i]];
-    for (int k = 0; k < m->columns && m->column; k++)
-        if (m->column[k].sign && !surd_is_one(m->column[k]))
-            return m->column;
-    return NULL;
-}
-
 bool conv_has_factors(const struct convolution *g, const struct path_set *s, int mul)
 {
     const struct path *path = g->demand->plan->problem->path;
     for (int i = 0; i < s->zs; i++)
-        if (path[s->z[i]].mul_x == mul && conv_column(g, s, i))
+        if (path[s->z[i]].mul_x == mul && matrix_has_factors(g->matrix[s->z[i]]))
             return true;
     return false;
 }

@@ -49,13 +49,10 @@ static int mul_of_z(const struct conv *c, int i)
 static const struct surd *factors_of(const struct conv *c, int path)
 {
     const struct matrix *m = NULL;
-    bool ones = true;
     for (int i = 0; i < c->p->steps && !m; i++)
         if (c->p->step[i].kind == STEP_CALL && c->p->step[i].call->path == path)
             m = c->p->step[i].call->matrix;
-    for (int k = 0; m && k < m->columns && m->column; k++)
-        ones &= !m->column[k].sign || surd_is_one(m->column[k]);
-    return ones ? NULL : m->column;
+    return m && matrix_has_factors(m) ? m->column : NULL;
 }
 
 /* The factors of slot z's components, by path; true: there are none. */

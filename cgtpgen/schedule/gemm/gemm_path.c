@@ -18,8 +18,8 @@ static const char *argument(const struct device_path *f, int operand)
     struct arena *a = q->c->w->arena;
     const struct recipe *r = f->code->recipe;
     const bool input = operand < r->inputs;
-    const enum role role = input ? r->input[operand].role : r->output[operand - r->inputs].role;
-    const char *name = input ? r->input[operand].name : r->output[operand - r->inputs].name;
+    const enum role role = recipe_operand(r, operand).role;
+    const char *name = recipe_operand(r, operand).name;
     if (role == ROLE_A && q->e->elementwise)
         return arena_printf(a, "%s%s", name, input ? q->channel : "u");
     if (role == ROLE_A)

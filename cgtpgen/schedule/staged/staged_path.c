@@ -18,8 +18,8 @@ static const char *argument(const struct device_path *f, int operand)
     const struct staged_path *q = f->context;
     const struct recipe *r = f->code->recipe;
     const bool input = operand < r->inputs;
-    const enum role role = input ? r->input[operand].role : r->output[operand - r->inputs].role;
-    const char *name = input ? r->input[operand].name : r->output[operand - r->inputs].name;
+    const enum role role = recipe_operand(r, operand).role;
+    const char *name = recipe_operand(r, operand).name;
     const struct path_plan *e = &f->w->plan->path[f->path->number];
     const enum slot slot = role == ROLE_A ? e->a : role == ROLE_B ? e->b : role == ROLE_W ? SLOT_W : SLOT_G;
     if (slot == SLOT_Y)

@@ -33,43 +33,35 @@ static void add_piece(const struct tiled *g, int place, const struct tiled_part 
 
 static int add_place(const struct tiled *g, const struct operand *q, int alias)
 {
-    const bool input = !q->output, row = q->index == INDEX_ITEM, streams = q->slot == g->stream;
+    const bool input = !q->output, streams = q->slot == g->stream, rings = streams && (input || alias >= 0);
     struct pipeline *p = g->pipeline;
-    const int size = kernel_size(g->demand->kernel);
+    if (q->index != INDEX_ITEM)
+        return build_shared(p, q, input ? WEIGHTS : SUMS);
     const int place =
         build_place(p, (struct place){.name = q->symbol,
                                       .operand = q,
-                                      .scope = row || !input ? SCOPE_TEAM : SCOPE_BLOCK,
-                                      .how = !input ? HOW_CODE
-                                             : row  ? HOW_ASYNC
-                                                    : HOW_LOAD,
-                                      .clock = row ? g->tile : LOOP_LAUNCH,
+                                      .scope = SCOPE_TEAM,
+                                      .how = input ? HOW_ASYNC : HOW_CODE,
+                                      .clock = g->tile,
                                       .rate = streams ? g->pieces : 1,
-                                      .stages = streams && (input || alias >= 0) ? g->stages
-                                                : row && input && g->stages > 1  ? 2
-                                                                                 : 1,
+                                      .stages = rings                    ? g->stages
+                                                : input && g->stages > 1 ? 2
+                                                                         : 1,
                                       .alias = alias,
-                                      .group = !row                               ? (input ? WEIGHTS : SUMS)
-                                               : streams && (input || alias >= 0) ? RING
-                                               : streams                          ? LEAVING
-                                               : input                            ? ROWS
-                                                                                  : OUT,
-                                      .who = row     ? WHO_RUN
-                                             : input ? WHO_ANY
-                                                     : WHO_KEPT,
-                                      .keep = streams, /* lines that parts share are read by each of them */
-                                      .summed = !row && !input,
-                                      .size = size});
+                                      .group = rings     ? RING
+                                               : streams ? LEAVING
+                                               : input   ? ROWS
+                                                         : OUT,
+                                      .who = WHO_RUN,
+                                      .keep = streams, /* lines that parts share are read by each */
+                                      .size = p->size});
     for (int i = 0; i < g->parts && streams; i++)
         for (int k = 0; k < g->part[i].pieces; k++)
             add_piece(g, place, &g->part[i], k);
     if (!streams && q->dim)
-        build_field(p, place,
-                    (struct field){.version = -1,
-                                   .runs = row ? TILED_LANES : 1,
-                                   .length = (int)q->dim,
-                                   .wide = 1,
-                                   .lane = row ? 1 : 16 / size});
+        build_field(
+            p, place,
+            (struct field){.version = -1, .runs = TILED_LANES, .length = (int)q->dim, .wide = 1, .lane = 1});
     return place;
 }
 
