@@ -8,27 +8,6 @@
 
 const char *const step_name[ROLE_COUNT] = {"stepa", "stepb", "", "stepg"};
 
-bool rows_are_aligned(const struct kernel_plan *k, int bytes)
-{
-    bool aligned = true;
-    for (int i = 0; i < k->form->inputs + k->form->outputs; i++) {
-        const struct operand *o = &k->operand[i];
-        aligned &= o->slot == SLOT_Y || o->dim * operand_size(o) % bytes == 0;
-    }
-    return aligned;
-}
-
-bool path_is_aligned(const struct kernel_plan *k, const struct path *p, int bytes)
-{
-    bool aligned = true;
-    for (int i = 0; i < k->form->inputs + k->form->outputs; i++) {
-        const struct operand *o = &k->operand[i];
-        bool stands = o->slot == SLOT_W ? p->weighted : o->slot != SLOT_Y;
-        aligned &= !stands || operand_block_of(o, p)->alignment * operand_size(o) >= bytes;
-    }
-    return aligned;
-}
-
 void align_to(int *aligned, int64_t to)
 {
     while (to % *aligned)

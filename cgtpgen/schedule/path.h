@@ -21,12 +21,6 @@ int64_t path_step(const struct kernel_plan *, const struct path_plan *, const st
 /* Elements that a channel of an operand in the role has. */
 int path_components(const struct matrix *, enum role);
 
-/* Are rows of x, z and w multiples of so many bytes? */
-bool rows_are_aligned(const struct kernel_plan *, int bytes);
-
-/* Do the path's parts of rows of x, z and w begin at multiples of so many bytes? */
-bool path_is_aligned(const struct kernel_plan *, const struct path *, int bytes);
-
 /* Elements, by slot, of which what a demand's paths have of rows of x, z and w begins and ends at multiples,
  * and rows do: a power of two, of at most 16 bytes of the shortest type. Lowers one such number to a power of
  * two that divides another number, too. */

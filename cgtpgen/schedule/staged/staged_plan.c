@@ -44,18 +44,18 @@ static bool by_passes(const struct demand *d, const struct path *p)
            p->mul_y <= YS_MOST && p->mul_x >= ROWS_LEAST && d->plan->problem->dim[SLOT_Y] <= Y_MOST;
 }
 
-/* Do the pipelined evaluations take all paths? */
+/* Do the pipelined evaluations take all paths, whose rows lanes copy by 16 bytes? */
 static bool all_pipelined(const struct target *target, const struct demand *d)
 {
     const struct spec *spec = d->plan->problem->spec;
     const enum index_kind x = spec->index[SLOT_X], z = spec->index[SLOT_G];
-    bool all = rows_are_aligned(d->kernel, 16) &&
-               ((x == INDEX_ITEM && z == INDEX_ITEM) || (x == INDEX_SENDER && z == INDEX_RECEIVER));
-    for (int i = 0; i < d->plan->problem->paths && all; i++) {
-        const struct path *p = &d->plan->problem->path[i];
-        all = d->variant_of[i] < 0 ||
-              (path_is_pipelined(target->device, spec, p) && path_is_aligned(d->kernel, p, 16));
-    }
+    bool all = (x == INDEX_ITEM && z == INDEX_ITEM) || (x == INDEX_SENDER && z == INDEX_RECEIVER);
+    int aligned[SLOT_COUNT];
+    demand_aligned(d, aligned);
+    for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++)
+        all &= aligned[d->kernel->operand[i].slot] * operand_size(&d->kernel->operand[i]) % 16 == 0;
+    for (int i = 0; i < d->plan->problem->paths && all; i++)
+        all = d->variant_of[i] < 0 || path_is_pipelined(target->device, spec, &d->plan->problem->path[i]);
     return all;
 }
 
