@@ -11,7 +11,7 @@ struct edges {
     struct out *o;
     struct arena *a;
     const struct pipeline *p;
-    const struct edges_words *words;
+    const struct print_words *words;
     const char *item; /* the number of that which is worked on, where it has one name; NULL */
     bool rows;        /* calls find what they use of a place by one name */
 };

@@ -351,29 +351,26 @@ void pipeline_registers(struct pipeline *, int most);
 /* dump.c: for people, with what was derived. */
 void pipeline_dump(struct text *, const struct pipeline *);
 
-/* print_cuda.c: the kernel, and the structs of its shared memory, for a CUDA compiler. */
-struct edges_words {
+/* What a kernel's printers are told. print_cuda.c: the kernel, and the structs of its shared memory, for a
+ * CUDA compiler. */
+struct print_words {
     const char *name;    /* of the kernel: what its areas end in; */
     int label;           /* of the set: what its structs do */
     const char *index;   /* the type of numbers of nodes */
     enum precision real; /* that is computed in */
     bool first;          /* of a kernel's sets: what is said once is said here */
     int alike;           /* sets that it computes, each with tables of its own: labels from its own on */
-    const char *items;   /* of items: their number, as a C expression */
-};
-struct cuda_words {
-    const char *name;  /* of the kernel */
-    const char *items; /* their number, as a C expression */
-    const char *note;  /* why no wait lasts for ever */
+    const char *items;   /* of items: their number, as a C expression; */
+    const char *note;    /* why no wait lasts for ever */
 };
 void pipeline_print_structs(struct out *, struct pipeline *, const char *name);
-void pipeline_print_cuda(struct out *, const struct pipeline *, const struct cuda_words *);
+void pipeline_print_cuda(struct out *, const struct pipeline *, const struct print_words *);
 
 /* print_edges.c: what a team does with a tile of edges: the body of a function. print_rows.c: where the rows
  * of edges begin, and how they come. */
-void pipeline_print_edges(struct out *, const struct pipeline *, const struct edges_words *);
+void pipeline_print_edges(struct out *, const struct pipeline *, const struct print_words *);
 
 /* print_items.c: a kernel whose warps take items in turn; the tables of its rows. */
-void pipeline_print_items(struct out *, const struct pipeline *, const struct edges_words *);
+void pipeline_print_items(struct out *, const struct pipeline *, const struct print_words *);
 
 #endif

@@ -9,7 +9,7 @@ struct printer {
     struct out *o;
     struct arena *a;
     const struct pipeline *p;
-    const struct cuda_words *words;
+    const struct print_words *words;
     int *advanced; /* [groups]: versions that have been brought in this turn */
     int *version;  /* [groups]: which of a turn has a name, where it is an array's; -1: none */
     bool filling;  /* before the first turn */
@@ -376,7 +376,7 @@ static void print_head(struct printer *c)
         }
 }
 
-void pipeline_print_cuda(struct out *o, const struct pipeline *p, const struct cuda_words *words)
+void pipeline_print_cuda(struct out *o, const struct pipeline *p, const struct print_words *words)
 {
     struct printer c = {.o = o, .a = o->text->arena, .p = p, .words = words};
     c.advanced = NEW_ARRAY(c.a, int, p->groups + 1);

@@ -41,7 +41,7 @@ static const char *call_text(const struct edges *c, const struct call *call, int
     if (call->type)
         text_printf(&numbers, "%s%s", numbers.n ? ", " : "", call->type);
     if (call->spread >= 0 && !call->code) {
-        const struct edges_words other = {.label = c->words->label + set};
+        const struct print_words other = {.label = c->words->label + set};
         const struct edges of_set = {.a = c->a, .p = c->p, .words = &other};
         text_printf(&numbers, "%s%s", numbers.n ? ", " : "", edges_table(&of_set, call->spread, call->table));
         text_printf(&numbers, "%s%s", call->scaled ? ", " : "",
@@ -369,7 +369,7 @@ int edges_step(struct edges *c, int i)
     }
 }
 
-void pipeline_print_edges(struct out *o, const struct pipeline *p, const struct edges_words *words)
+void pipeline_print_edges(struct out *o, const struct pipeline *p, const struct print_words *words)
 {
     struct edges c = {.o = o, .a = o->text->arena, .p = p, .words = words};
     for (int i = 0; i < p->steps; i++)

@@ -264,7 +264,7 @@ static int print_step(struct items *n, int i)
     return edges_step(&n->c, i);
 }
 
-void pipeline_print_items(struct out *o, const struct pipeline *p, const struct edges_words *words)
+void pipeline_print_items(struct out *o, const struct pipeline *p, const struct print_words *words)
 {
     struct items n = {.c = {.o = o, .a = o->text->arena, .p = p, .words = words, .item = "now.item"}};
     const struct worker *w = &p->worker;

@@ -160,17 +160,13 @@ void program_device(struct source *w, const struct schedule *s)
 {
     struct out o = {.text = w->out};
     source_set(w, s);
-    const struct cuda_words words = {kernel_of(w, s), source_items(w), SOURCE_WAITS};
+    const struct print_words words = {
+        .name = kernel_of(w, s), .items = source_items(w), .real = w->spec->compute, .note = SOURCE_WAITS};
     pipeline_print_structs(&o, s->pipeline, words.name);
     product_functions_begin(w->arena, &w->functions);
     device_path_note(&o);
     program_functions(w, &o, s->pipeline);
-    if (s->pipeline->walk.warps)
-        pipeline_print_items(
-            &o, s->pipeline,
-            &(struct edges_words){.name = words.name, .items = words.items, .real = w->spec->compute});
-    else
-        pipeline_print_cuda(&o, s->pipeline, &words);
+    (s->pipeline->walk.warps ? pipeline_print_items : pipeline_print_cuda)(&o, s->pipeline, &words);
     for (int i = 0; i < w->demand->outputs; i++)
         if (s->route[i].kind == ROUTE_PARTS)
             parts_sum(w, &o, demand_operand(w->demand, i));

@@ -78,8 +78,12 @@ static void note_calls(struct conv *c)
 
 static void emit_set(struct conv *c)
 {
-    const struct edges_words words = {
-        c->g.name, c->label, index_type(c->w), c->w->spec->compute, c->number == 0, c->alike, NULL};
+    const struct print_words words = {.name = c->g.name,
+                                      .label = c->label,
+                                      .index = index_type(c->w),
+                                      .real = c->w->spec->compute,
+                                      .first = c->number == 0,
+                                      .alike = c->alike};
     note_calls(c);
     emit_set_head(c);
     pipeline_print_edges(c->o, c->p, &words);
