@@ -99,6 +99,12 @@ const struct operand *operands_build(struct arena *a, const struct problem *p, c
     return all;
 }
 
+const char *operand_part(struct arena *a, const struct operand *o, int block)
+{
+    return o->slot == SLOT_Y ? o->symbol
+                             : arena_printf(a, o->slot == SLOT_W ? "%sp%d" : "%ss%d", o->symbol, block);
+}
+
 const struct operand_block *operand_block_of(const struct operand *o, const struct path *p)
 {
     const int number[SLOT_COUNT] = {[SLOT_X] = p->x, [SLOT_Y] = p->y, [SLOT_W] = p->number, [SLOT_G] = p->z};

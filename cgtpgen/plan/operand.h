@@ -45,6 +45,9 @@ struct row_access {
 const struct operand *operands_build(struct arena *, const struct problem *, const struct kernel_form *,
                                      struct row_access);
 
+/* What a block's part of shared memory or registers is called: x_s2, w_p5; of slot y the operand's own. */
+const char *operand_part(struct arena *, const struct operand *, int block);
+
 /* The block that a path reads or adds to. */
 const struct operand_block *operand_block_of(const struct operand *, const struct path *);
 

@@ -27,12 +27,6 @@ static const struct group groups[GROUPS] = {
     [SUMS] = {.name = "sums", .note = "Sums over the warp's items."},
     [WEIGHTS] = {.name = "weights", .note = "Weights that all items share."}};
 
-const char *batch_field(struct arena *a, const struct operand *o, int number)
-{
-    return o->slot == SLOT_Y ? o->symbol
-                             : arena_printf(a, o->slot == SLOT_W ? "%sp%d" : "%ss%d", o->symbol, number);
-}
-
 int batch_numbers(const struct batch_set *s, const struct operand *o, const int **number)
 {
     const bool ends = o->slot == SLOT_X && o->output;
@@ -79,7 +73,7 @@ static void add_slices(const struct batch *g, int place, const struct operand *o
         const bool apart = block_is_apart(b);
         const int lane = g->channels * (apart ? 1 : b->components);
         add_field(g, place, o, true,
-                  (struct field){.name = batch_field(a, o, number[i]),
+                  (struct field){.name = operand_part(a, o, number[i]),
                                  .note = note,
                                  .spread = batch_part(g, b->channels),
                                  .runs = apart ? b->components : 1,

@@ -102,9 +102,8 @@ static inline int batch_part(const struct batch *g, int64_t mul)
 }
 
 /* What a set has of an operand, its parts by number: paths (slot w), or segments (slots x, z); returns how
- * many. Their names in layouts; of slot y it is the operand's own. */
+ * many. */
 int batch_numbers(const struct batch_set *, const struct operand *, const int **number);
-const char *batch_field(struct arena *, const struct operand *, int number);
 
 /* Bytes of a channel block that a path brings in and sends out, beside x and y (new_z: with its segment of
  * z); its instructions. */

@@ -55,7 +55,7 @@ static struct argument weights(const struct writer *c, const struct path *path, 
     const int v = c->g->channels;
     const char *type = operand_size(o) == 2 ? source_held(c->g->demand->plan, o) : NULL;
     struct argument q = o->output ? at(c, standing(c, o), NULL, path->weight_offset)
-                                  : at(c, c->s->in, batch_field(c->p->arena, o, path->number), 0);
+                                  : at(c, c->s->in, operand_part(c->p->arena, o, path->number), 0);
     q.apart = 1;
     const int aligned = c->g->aligned[SLOT_W];
     if (o->output && aligned < v)
@@ -80,7 +80,7 @@ static struct argument operand_of(const struct writer *c, const struct path *pat
     if (role == ROLE_A && !o->output)
         return at(c, c->phase->wide < 0 ? c->phase->rows : c->phase->wide, o->symbol, offset);
     const int segment = role == ROLE_B ? path->x : path->z;
-    struct argument q = build_named(c->p, batch_field(c->p->arena, o, segment));
+    struct argument q = build_named(c->p, operand_part(c->p->arena, o, segment));
     q.at.offset = role == ROLE_A ? offset : 0;
     q.apart = role == ROLE_A ? 0 : o->block[segment].components;
     return q;
@@ -116,7 +116,7 @@ static void call_path(const struct writer *c, const struct path *path)
 /* A lane's array of a segment: of an output, zeros. */
 static void declare(const struct writer *c, const struct operand *o, int segment)
 {
-    build_local(c->p, (struct local){.name = batch_field(c->p->arena, o, segment),
+    build_local(c->p, (struct local){.name = operand_part(c->p->arena, o, segment),
                                      .elements = c->g->channels * o->block[segment].components,
                                      .begins = o->output ? LOCAL_ZERO : LOCAL_ANY});
 }
@@ -124,7 +124,7 @@ static void declare(const struct writer *c, const struct operand *o, int segment
 /* Inputs come from their slices to such an array, outputs go there. */
 static void move(const struct writer *c, const struct operand *o, int segment, int place)
 {
-    const char *name = batch_field(c->p->arena, o, segment);
+    const char *name = operand_part(c->p->arena, o, segment);
     const bool apart = block_is_apart(&o->block[segment]);
     const char *function =
         arena_printf(c->p->arena, "cgtp_%s_lane%s", o->output ? "store" : "load", apart ? "_components" : "");

@@ -39,7 +39,7 @@ static struct argument in_slices(struct conv_program *c, const struct path *path
                                  int channel)
 {
     const struct operand *o = conv_operand(c, number);
-    const char *field = conv_field(c->a, o->symbol, SLOT_W, path->number);
+    const char *field = operand_part(c->a, o, path->number);
     struct argument q = conv_at(place, build_field_named(c->p, place, field));
     if (c->shift[number] >= 0) {
         const int spread = conv_spread(c, path->mul_x, 1);

@@ -79,7 +79,7 @@ static void add_field(struct conv_program *c, int place, struct field f)
 static void add_x_fields(struct conv_program *c, int place, const struct operand *o, const char *note)
 {
     for (int i = 0; i < c->s->xs; i++) {
-        struct field f = slice_of(c, o, conv_field(c->a, o->symbol, SLOT_X, c->s->x[i]), c->s->x[i], 1);
+        struct field f = slice_of(c, o, operand_part(c->a, o, c->s->x[i]), c->s->x[i], 1);
         f.note = note;
         add_field(c, place, f);
     }
@@ -91,8 +91,7 @@ static void add_w_fields(struct conv_program *c, int place, const struct operand
     int *path, n = conv_weighted(c->a, p, c->s, &path);
     for (int i = 0; i < n; i++)
         add_field(c, place,
-                  slice_of(c, o, conv_field(c->a, o->symbol, SLOT_W, path[i]), path[i],
-                           conv_calls(&p->path[path[i]])));
+                  slice_of(c, o, operand_part(c->a, o, path[i]), path[i], conv_calls(&p->path[path[i]])));
 }
 
 static int add_place(struct conv_program *c, struct place q)

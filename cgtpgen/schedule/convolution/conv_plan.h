@@ -125,10 +125,6 @@ struct convolution {
     bool part_buffer; /* several are summed by a second kernel, in a fixed order; otherwise by atomics */
 };
 
-/* The name of an input's or output's part in layouts: of a path (slots w, z) or a segment of x; for slot y
- * its own. */
-const char *conv_field(struct arena *, const char *name, enum slot, int number);
-
 /* The set's paths with weights by their number of channels, then by the place of those, so that one copy
  * takes neighbours: the order of their fields. Returns their number. */
 int conv_weighted(struct arena *, const struct problem *, const struct path_set *, int **path);

@@ -14,9 +14,8 @@ static int x_elements(const struct conv_program *c, int x)
 
 static void declare_x(struct conv_program *c, int number, bool zeros)
 {
-    const char *name = conv_operand(c, number)->symbol;
     for (int i = 0; i < c->s->xs; i++)
-        conv_declare(c, &c->x[number][c->s->x[i]], conv_field(c->a, name, SLOT_X, c->s->x[i]),
+        conv_declare(c, &c->x[number][c->s->x[i]], operand_part(c->a, conv_operand(c, number), c->s->x[i]),
                      x_elements(c, c->s->x[i]), zeros);
 }
 

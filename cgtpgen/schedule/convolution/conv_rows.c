@@ -1,14 +1,9 @@
-/* conv_rows.c - the pipelined convolution: what follows for the rows of a path set from its paths: names,
+/* conv_rows.c - the pipelined convolution: what follows for the rows of a path set from its paths:
  * sizes, whether they come in whole chunks, factors of tables.
  */
 #include "schedule/convolution/conv_plan.h"
 
-/* ---- names and sizes ---- */
-
-const char *conv_field(struct arena *a, const char *name, enum slot slot, int number)
-{
-    return slot == SLOT_Y ? name : arena_printf(a, slot == SLOT_W ? "%sp%d" : "%ss%d", name, number);
-}
+/* ---- sizes ---- */
 
 static int part_of(const struct path_set *s, int mul)
 {
