@@ -10,6 +10,7 @@
 
 #include "emit/backend.h"
 #include "pipeline/pipeline.h"
+#include "schedule/convolution/conv_plan.h"
 #include "schedule/check.h"
 #include "pipeline/cost.h"
 #include "schedule/cover.h"
@@ -37,7 +38,8 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Paths for two evaluations of a GPU: one of channels by themselves, one that weights connect; weights of both. */
+/* Paths for two evaluations of a GPU: one of channels by themselves, one that weights connect; weights of
+ * both. */
 static const char mixed[] =
     "cgtp: 1\nname: t\nirreps: {x: 32x0e + 4x0e, y: 1x0e + 1x1o, z: 32x0e + 32x1o + 4x0e}\n"
     "instructions: [[0, 0, 0, uvu], [0, 1, 1, uvu], [1, 0, 2, uvw]]\n"
@@ -58,10 +60,17 @@ static const char together[] = "cgtp: 1\nname: t\nirreps: {x: 32x1o, y: 1x1o, z:
                                "tune: {sm_90: {together: 2}}\n";
 
 /* Segments of 20 channels, so that edges are side by side. */
-static const char narrow[] = "cgtp: 1\nname: t\nirreps: {x: 20x0e + 20x1o, y: 1x0e + 1x1o, z: 20x0e + 20x1o}\n"
-                             "instructions: [[0, 0, 0, uvu], [1, 0, 1, uvu]]\n"
-                             "index: {x: sender, y: item, w: item, z: receiver}\n"
-                             "kernels: [forward, backward, double_backward]\n";
+static const char narrow[] =
+    "cgtp: 1\nname: t\nirreps: {x: 20x0e + 20x1o, y: 1x0e + 1x1o, z: 20x0e + 20x1o}\n"
+    "instructions: [[0, 0, 0, uvu], [1, 0, 1, uvu]]\n"
+    "index: {x: sender, y: item, w: item, z: receiver}\n"
+    "kernels: [forward, backward, double_backward]\n";
+
+/* Few channels, and many rows of each receiver. */
+static const char rows[] = "cgtp: 1\nname: t\nirreps: {x: 19x0e + 19x1e + 19x2e + 19x3e, y: 0e + 1e + 2e,\n"
+                           "  z: 0e + 1e + 2e + 3e}\n"
+                           "instructions: channelwise\nindex: {x: sender, y: item, w: item, z: receiver}\n"
+                           "kernels: [forward, backward]\n";
 
 /* Items without a graph: two of three paths lead into one segment of z. */
 static const char batch[] = "cgtp: 1\nname: t\nirreps: {x: 32x0e, y: 1x0e + 1x1o, z: 32x0e + 32x1o}\n"
@@ -280,7 +289,8 @@ static void work_of_the_convolution(void **state)
     for (int i = 0; i < 4 * 3; i++) {
         const struct schedules *all;
         const int kernel = spec[i / 3] == alike || spec[i / 3] == together ? 0 : i % 3;
-        for (const struct pipeline *p = new_convolution(spec[i / 3], kernel, &all)->pipeline; p; p = p->next) {
+        for (const struct pipeline *p = new_convolution(spec[i / 3], kernel, &all)->pipeline; p;
+             p = p->next) {
             assert_float_equal(cost_instructions(&p->planned), cost_instructions(&p->work), 1e-6);
             assert_float_equal(p->planned.bytes, p->work.bytes, 1);
         }
@@ -291,6 +301,21 @@ static void work_of_the_convolution(void **state)
 static struct pipeline *own_loop(const char *source, const struct schedules **all)
 {
     return new_convolution(source, 0, all)->pipeline;
+}
+
+/* Edges side by side leave each lane more of a receiver's sums: where these are much beside an edge's work,
+ * as in forward, a warp has one; where nothing leaves, several. */
+static void lanes_of_the_convolution(void **state)
+{
+    const struct schedules *all;
+    (void)state;
+    for (int kernel = 0; kernel < 2; kernel++)
+        for (const struct pipeline *p = new_convolution(rows, kernel, &all)->pipeline; p; p = p->next)
+            assert_int_equal(p->spread[0].lanes, kernel == 0 ? LANES : 8);
+    const struct path_set one = {.lanes = LANES}, eight = {.lanes = 4};
+    assert_float_equal(conv_of_edge(&one, 100, 0), 100, 1e-6);
+    assert_true(conv_of_edge(&eight, 800, 0) > 100); /* turns that a receiver does not fill */
+    assert_true(conv_of_edge(&eight, 800, 400) > conv_of_edge(&eight, 800, 0));
 }
 
 static void memory_of_the_convolution(void **state)
@@ -807,6 +832,7 @@ int main(void)
         cmocka_unit_test(scratch_of_loops),
         cmocka_unit_test(work_of_the_convolution),
         cmocka_unit_test(memory_of_the_convolution),
+        cmocka_unit_test(lanes_of_the_convolution),
         cmocka_unit_test(rules_of_the_convolution),
         cmocka_unit_test(rules_of_staged_weights),
         cmocka_unit_test(rules_of_staged_channels),

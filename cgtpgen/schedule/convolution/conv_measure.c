@@ -7,6 +7,8 @@ enum {
     FORM_REGISTERS = 24, /* forms of each operand A beyond the first; of all where several paths use them */
     FORM_REGISTERS_DOUBLE = 8, /* the same in float64, where they are made again rather than held */
     Y_REGISTERS = 96,          /* of rows of y; where these take more, only what the paths need is held */
+    ABREAST_REGISTERS = 12,    /* of edges side by side: whose turn it is, where each lane's rows are; */
+    CHANNELS_REGISTERS = 12,   /* and of three channels and more, whose work ptxas mixes */
     OWN_REGISTERS = 44         /* addresses, counters, temporaries; fitted to what ptxas reports */
 };
 
@@ -68,9 +70,57 @@ static int lanes_of(const struct convolution *g, int mul, int channels)
     return lanes;
 }
 
+double conv_of_edge(const struct path_set *s, double instructions, double receiver)
+{
+    const double edges = 20; /* of a receiver */
+    const int n = conv_abreast(s);
+    return instructions * (1 + (n - 1) / edges) / n + receiver / edges;
+}
+
+/* Instructions of a receiver's elements in a lane: they are loaded, or are sums, which are added over the
+ * edges side by side and leave. */
+static double of_receiver(const struct convolution *g, const struct path_set *s, double elements)
+{
+    enum { OTHERS = 150, LOADS = 4, LEAVES = 6, JOINS = 2 };
+    int joins = 0;
+    for (int n = conv_abreast(s); n > 1; n /= 2)
+        joins++;
+    return OTHERS + kernel_size(g->demand->kernel) / 4 * elements *
+                        (demand_outputs_of(g->demand, SLOT_G) * (LEAVES + JOINS * joins) +
+                         demand_inputs_of(g->demand, SLOT_G) * LOADS);
+}
+
+/* Has the set's path number i a segment of z to itself among those before it? */
+static bool is_first_into(const struct convolution *g, const struct path_set *s, int i)
+{
+    const struct path *path = g->demand->plan->problem->path;
+    bool first = true;
+    for (int k = 0; k < i && first && g->shares_z[s->path[i]]; k++)
+        first = path[s->path[k]].z != path[s->path[i]].z;
+    return first;
+}
+
+/* What the set takes for an edge with lanes so shared. */
+static double time_with(const struct convolution *g, const struct path_set *s, struct path_set q)
+{
+    enum { OF_EDGE = 120 };
+    const struct path *path = g->demand->plan->problem->path;
+    double work = OF_EDGE, elements = 0;
+    for (int i = 0; i < s->paths; i++) {
+        const struct path *p = &path[s->path[i]];
+        if (is_first_into(g, s, i))
+            elements += conv_channels(&q, p->mul_x) * (2 * p->l3 + 1);
+        if (g->first[s->path[i]] == s->path[i])
+            work += (code_instructions(g->code[s->path[i]]->channel) * conv_channels(&q, p->mul_x) +
+                     code_instructions(g->code[s->path[i]]->item)) *
+                    conv_calls(p);
+    }
+    return conv_scattered(g, &q) * q.channel_blocks * conv_of_edge(&q, work, of_receiver(g, &q, elements));
+}
+
 /* How lanes share the set's channels, of which one may have so many. Of multiples of 32 channels each has as
- * many; otherwise what leaves the fewest lanes idle, where what an edge takes besides its channels is half a
- * channel's. */
+ * many; otherwise what takes least. Of a set without paths what leaves the fewest lanes idle, where what an
+ * edge takes besides its channels is half a channel's. */
 void conv_choose_lanes_alike(const struct convolution *g, struct path_set *s, int channels)
 {
     double best = 0;
@@ -79,7 +129,8 @@ void conv_choose_lanes_alike(const struct convolution *g, struct path_set *s, in
             channels /= 2;
     for (int v = s->mul % LANES ? 1 : channels; v <= channels; v++) {
         const int lanes = lanes_of(g, s->mul, v), blocks = (s->mul + lanes * v - 1) / (lanes * v);
-        const double time = blocks * lanes * (v + 0.5);
+        const struct path_set q = {.lanes = lanes, .channel_blocks = blocks};
+        const double time = s->paths ? time_with(g, s, q) : blocks * lanes * (v + 0.5);
         if (best > 0 && time > best)
             continue;
         best = time;
@@ -87,6 +138,14 @@ void conv_choose_lanes_alike(const struct convolution *g, struct path_set *s, in
         s->channel_blocks = blocks;
     }
     s->channels = conv_channels(s, s->mul);
+}
+
+static bool has_whole_warps(const struct path_set *s)
+{
+    bool whole = true;
+    for (int i = 0; i < s->parts; i++)
+        whole &= s->part[i] % LANES == 0;
+    return whole;
 }
 
 /* The same of different numbers of channels: what takes the fewest instructions, where an edge takes so many
@@ -102,6 +161,15 @@ static void choose_lanes_mixed(const struct convolution *g, struct path_set *s, 
         double work = OF_EDGE;
         if (lanes < LANES && q.channel_blocks > 1)
             break;
+        if (!has_whole_warps(s)) {
+            const double time = time_with(g, s, q);
+            if (best > 0 && time >= best)
+                continue;
+            best = time;
+            s->lanes = lanes;
+            s->channel_blocks = q.channel_blocks;
+            continue;
+        }
         for (int i = 0; i < s->paths; i++)
             if (g->first[s->path[i]] == s->path[i])
                 work += (code_instructions(g->code[s->path[i]]->channel) *
@@ -236,7 +304,10 @@ void conv_measure(const struct convolution *g, struct conv_seen *seen, struct pa
         (ys_in > 1 && !g->keeps_z ? (words > 1 ? FORM_REGISTERS_DOUBLE : FORM_REGISTERS) * (ys_in - 1) : 0) +
         (g->joined ? FORM_REGISTERS * words : 0) +
         (of_two && (xs_out || ys_out) ? v * words * most_rows : 0) +
-        (g->carries && zs_out ? CARRY_REGISTERS * words * (v - 1) : 0);
+        (g->carries && zs_out ? CARRY_REGISTERS * words * (v - 1) : 0) +
+        (s->lanes < LANES ? ABREAST_REGISTERS : 0) +
+        (zs_out && v > 2 && !has_whole_warps(s) ? CHANNELS_REGISTERS : 0);
+    s->receiver = has_whole_warps(s) ? 0 : of_receiver(g, s, z);
     s->work.sums = ys_out * cost_sum(y * size);
     s->work.kept = g->keeps_z ? z * zs_in : 0;
     *(g->wide ? &s->work.widened : &s->work.carried) = g->carries ? (double)z * zs_out / CARRY_EDGES : 0;

@@ -54,6 +54,7 @@ struct path_set {
     int stage_bytes;      /* of a stage, about */
     int memory;           /* shared memory of a warp, at least */
     struct work work;     /* of an edge, or of those side by side */
+    double receiver;      /* instructions of a receiver, where they depend on how lanes are shared */
     int y_begin, y_end;   /* components of y that its paths have, and in its sums */
     int part_at;          /* its first among the parts of an item's A output */
     int edge_at;          /* gradients of x go through a buffer of edges: where this set's begin in its row */
@@ -134,6 +135,17 @@ static inline int conv_calls(const struct path *q)
 {
     return q->mul_y;
 }
+
+/* How many times as long channel blocks take that are warps of several blocks, as they sum gradients of y by
+ * way of memory. */
+static inline double conv_scattered(const struct convolution *g, const struct path_set *s)
+{
+    return CONV_WARPS % s->channel_blocks ? (g->a_outputs ? 1.4 : 1.15) : 1;
+}
+
+/* What a set takes for an edge where receivers have as many as in common graphs, of instructions of a turn
+ * and of a receiver: edges side by side that are another receiver's wait. */
+double conv_of_edge(const struct path_set *, double instructions, double receiver);
 
 /* Edges that a warp has side by side. */
 static inline int conv_abreast(const struct path_set *s)

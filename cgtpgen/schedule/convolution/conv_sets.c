@@ -265,10 +265,9 @@ static double time_of(const struct convolution *g, int point)
         bool short_slices = (s->channel_blocks > 1 && s->channels == 1) || s->mul < LANES;
         /* where loops are long, more warps gain next to nothing */
         const double issue = g->shared ? 1 : g->device->occupancy[point].issue;
-        /* channel blocks of one edge that are warps of several blocks sum gradients of y by way of memory */
-        const double scattered = CONV_WARPS % s->channel_blocks ? (g->a_outputs ? 1.4 : 1.15) : 1;
-        instructions +=
-            scattered * (int)cost_instructions(&s->work) * s->channel_blocks / issue / conv_abreast(s);
+        instructions += conv_scattered(g, s) *
+                        conv_of_edge(s, (int)cost_instructions(&s->work), s->receiver) * s->channel_blocks /
+                        issue;
         bytes += (double)(int)s->work.bytes * s->channel_blocks * (short_slices ? slices : 1);
         two_stages |= only_sums && s->memory + s->stage_bytes > warp_memory(g->device, point);
     }
