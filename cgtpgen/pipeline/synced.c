@@ -36,43 +36,46 @@ struct synced *synced_begin(struct arena *a)
 
 /* ---- shapes ---- */
 
-static void put(struct arena *a, struct shape *s, int n, const int *word)
+enum { OF_PIPELINE = 5, OF_STEP = 8, OF_ACCESS = 4, OF_LOOP = 5, OF_PLACE = 7 }; /* words */
+
+static void put(struct shape *s, int n, const int *word)
 {
-    for (int i = 0; i < n; i++) {
-        s->word = arena_grow(a, s->word, s->n, &s->capacity, sizeof *s->word);
-        s->word[s->n++] = word[i];
-    }
+    memcpy(s->word + s->n, word, (size_t)n * sizeof *word);
+    s->n += n;
 }
 
-static void put_step(struct arena *a, struct shape *shape, const struct step *s)
+static void put_step(struct shape *shape, const struct step *s)
 {
     const bool joins = s->kind == STEP_MEET || s->kind == STEP_BARRIER;
-    const int of_step[] = {(int)s->kind, s->loop,
-                           s->skew,      s->every,
-                           s->below,     s->kind == STEP_WAIT ? s->number : 0,
-                           s->accesses,  joins ? (int)s->scope : s->kind == STEP_BLOCK && s->note};
-    put(a, shape, sizeof of_step / sizeof *of_step, of_step);
+    const int of_step[OF_STEP] = {(int)s->kind, s->loop,
+                                  s->skew,      s->every,
+                                  s->below,     s->kind == STEP_WAIT ? s->number : 0,
+                                  s->accesses,  joins ? (int)s->scope : s->kind == STEP_BLOCK && s->note};
+    put(shape, OF_STEP, of_step);
     for (int i = 0; i < s->accesses; i++) {
         const struct access *q = &s->access[i];
-        put(a, shape, 4, (int[]){q->place, q->index, (int)q->touch, (int)q->who});
+        put(shape, OF_ACCESS, (int[]){q->place, q->index, (int)q->touch, (int)q->who});
     }
 }
 
 struct shape shape_of(struct arena *a, const struct pipeline *p)
 {
-    struct shape s = {0};
-    put(a, &s, 5,
+    int words = OF_PIPELINE + OF_LOOP * p->loop_count + OF_PLACE * p->places;
+    for (int i = 0; i < p->steps; i++)
+        words += OF_STEP + OF_ACCESS * p->step[i].accesses;
+    struct shape s = {.word = NEW_ARRAY(a, int, words)};
+    put(&s, OF_PIPELINE,
         (int[]){p->steps, p->loop_count, p->places, (int)scope_of(p, SCOPE_TEAM),
                 (int)scope_of(p, SCOPE_BLOCK)});
     for (int i = 0; i < p->steps; i++)
-        put_step(a, &s, &p->step[i]);
+        put_step(&s, &p->step[i]);
     for (int i = 0; i < p->loop_count; i++) {
         const struct loop *l = &p->loop[i];
-        put(a, &s, 5, (int[]){l->outer, l->counted, l->first, l->end, l->by});
+        put(&s, OF_LOOP, (int[]){l->outer, l->counted, l->first, l->end, l->by});
     }
     for (int i = 0; i < p->places; i++) {
         const struct place *q = &p->place[i];
-        put(a, &s, 7,
+        put(&s, OF_PLACE,
             (int[]){share_leader(p, i), q->alias, q->how == HOW_ASYNC, q->clock, q->within, q->rate,
                     q->stages});
     }

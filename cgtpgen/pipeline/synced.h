@@ -22,7 +22,7 @@ struct synced *synced_begin(struct arena *);
 /* All that a pipeline's runs depend on, of its steps as they are, but for the scopes in which accesses meet.
  */
 struct shape {
-    int n, capacity, *word;
+    int n, *word;
 };
 struct shape shape_of(struct arena *, const struct pipeline *);
 
