@@ -77,7 +77,6 @@ template <int n, typename Sum> struct cgtp_carried {
 
 /* Of a sum over rows, as cgtp_plain_elements. */
 template <typename Sum, int n> struct cgtp_carried_chunk {
-    static constexpr int elements = n;
     Sum (&sum)[n];
     real (&rest)[n];
 

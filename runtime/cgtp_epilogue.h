@@ -356,20 +356,15 @@ CGTP_DEVICE void cgtp_reduce_across_warps(Row row, const real *from, int items)
 /* 16 bytes that are read once, or so many elements one by one. */
 template <int n> CGTP_DEVICE void cgtp_read_stream(real *r, const real *p)
 {
-    if constexpr (n == CGTP_WIDE) {
+    if constexpr (n == CGTP_WIDE)
         cgtp_read16_stream(r, p);
-    } else {
-        CGTP_UNROLL
-        for (int i = 0; i < n; i++)
-            r[i] = p[i];
-    }
+    else
+        cgtp_load<n>(r, p);
 }
 
 /* n elements of a sum over rows, 16 bytes or one. */
 template <int n> struct cgtp_plain_elements {
-    static constexpr int elements = n;
     real (&sum)[n];
-
     CGTP_MEMBER void add(const real (&r)[n]) const
     {
         CGTP_UNROLL
@@ -377,34 +372,27 @@ template <int n> struct cgtp_plain_elements {
             sum[j] += r[j];
     }
 };
-using cgtp_plain_chunk = cgtp_plain_elements<CGTP_WIDE>;
 
 /* Adds parts of rows, each `begin` elements on in its row, in order: row(i) of those from i on that are before `end`. So
  * many are `together` on their way to the thread; the last few, too, whose number varies. */
 template <int together, int... begin, typename Chunk, typename Row>
 CGTP_DEVICE void cgtp_add_rows(const Chunk &sum, int64_t i, int64_t end, Row row)
 {
-    constexpr int parts = (int)sizeof...(begin), n = Chunk::elements;
-    constexpr int last = together < 4 ? together : together < 32 ? 4 : 8;
+    constexpr int at[] = {begin...}, parts = (int)(sizeof at / sizeof *at), many = together > parts ? together / parts : 1,
+                  n = (int)(sizeof sum.sum / sizeof *sum.sum), last = many < 4 ? many : many < 32 ? 4 : 8;
     const auto add = [&](int64_t e, int rows) {
-        real r[last][parts][n];
+        real r[last * parts][n];
         CGTP_UNROLL
-        for (int k = 0; k < last; k++)
-            if (k < rows) {
-                const real *const from = row(e + k);
-                int part = 0;
-                (cgtp_read_stream<n>(r[k][part++], from + begin), ...);
-            }
+        for (int j = 0; j < last * parts; j++)
+            if (j / parts < rows)
+                cgtp_read_stream<n>(r[j], row(e + j / parts) + at[j % parts]);
         CGTP_UNROLL
-        for (int k = 0; k < last; k++)
-            for (int part = 0; part < parts && k < rows; part++)
-                sum.add(r[k][part]);
+        for (int j = 0; j < last * parts; j++)
+            if (j / parts < rows)
+                sum.add(r[j]);
     };
-    for (; i + together <= end; i += together) {
-        CGTP_UNROLL
-        for (int k = 0; k < together; k += last)
-            add(i + k, together - k);
-    }
+    for (; i + many <= end; i += many)
+        cgtp_each<(many + last - 1) / last>([&](auto k) { add(i + k.value * last, many - k.value * last); });
     _Pragma("unroll 1") for (; i < end; i += last)
         add(i, (int)(end - i));
 }
@@ -415,13 +403,10 @@ template <int together, int... begin, typename Chunk, typename Graph>
 CGTP_DEVICE void cgtp_gather_rows(const Chunk &sum, const real *rows, int64_t length, const Graph &graph,
                                   int64_t sender, const cgtp_turn &turn)
 {
-    constexpr int parts = (int)sizeof...(begin), edges = together > parts ? together / parts : 1;
-    int64_t i = graph.sender_row[sender], end = graph.sender_row[sender + 1];
-    if (!turn.first)
-        i = cgtp_lower_bound(graph.by_sender, i, end, turn.from);
-    if (!turn.last)
-        end = cgtp_lower_bound(graph.by_sender, i, end, turn.kept);
-    cgtp_add_rows<edges, begin...>(sum, i, end, [&](int64_t e) { return rows + graph.by_sender[e] * length; });
+    const int64_t first = graph.sender_row[sender], last = graph.sender_row[sender + 1];
+    const int64_t i = turn.first ? first : cgtp_lower_bound(graph.by_sender, first, last, turn.from);
+    const int64_t end = turn.last ? last : cgtp_lower_bound(graph.by_sender, i, last, turn.kept);
+    cgtp_add_rows<together, begin...>(sum, i, end, [&](int64_t e) { return rows + graph.by_sender[e] * length; });
 }
 
 /* A sum from one turn to the next. */

@@ -58,8 +58,7 @@ typedef struct cgtp_selftest_path {
     const cgtp_selftest_cg *cg;
 } cgtp_selftest_path;
 
-/* Q_target at the kernel's inputs with these numbers; -1 at the target, and at w where no path has weights.
- */
+/* Q_target at the kernel's inputs with these numbers; -1 at the target, and at w where no path has weights. */
 typedef struct cgtp_selftest_term {
     cgtp_slot target;
     int argument[CGTP_SLOTS];

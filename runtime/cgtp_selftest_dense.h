@@ -12,8 +12,7 @@
 
 enum { COMPONENTS = 2 * 11 + 1 };
 
-/* A sum with the sum of the absolute values of its terms and their number. Terms with a factor zero are none.
- */
+/* A sum with the sum of the absolute values of its terms and their number. Terms with a factor zero are none. */
 struct sum {
     long double value, magnitude;
     double terms;
@@ -63,8 +62,7 @@ static int64_t component(struct channel c, int i)
     return c.first + i * c.step;
 }
 
-/* Adds to the result what the pair contributes to the derivative of Q by the target, at the other three rows.
- */
+/* Adds to the result what the pair contributes to the derivative of Q by the target, at the other three rows. */
 static void add_pair(const cgtp_selftest *test, const cgtp_selftest_path *p, const struct tie *t,
                      const struct rows *row)
 {

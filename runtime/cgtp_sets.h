@@ -71,8 +71,7 @@ template <int parts, int dim> CGTP_DEVICE real cgtp_sum_rows(const real *from)
     return sum;
 }
 
-/* The sum of an element's parts, in order: element `at` of rows of `dim`, of which `parts` follow each other.
- */
+/* The sum of an element's parts, in order: element `at` of rows of `dim`, of which `parts` follow each other. */
 template <int parts, int dim> CGTP_DEVICE real cgtp_sum_parts(const real *row, int64_t at)
 {
     return cgtp_sum_rows<parts, dim>(row + at / dim * (parts * dim) + at % dim);

@@ -46,8 +46,7 @@ template <int n, int i = 0, typename Body> CGTP_DEVICE void cgtp_each(Body body)
 
 /* ---- lanes ---- */
 
-/* A value that is the same in all lanes, in a register of the warp instead of one per lane. All lanes call.
- */
+/* A value that is the same in all lanes, in a register of the warp instead of one per lane. All lanes call. */
 template <typename T> CGTP_DEVICE T cgtp_uniform(T value)
 {
     return cgtp_shuffle(value, 0);

@@ -7,8 +7,8 @@
 static const struct function functions[] = {
     {"cgtp_get", {TOUCH_WRITE, TOUCH_READ}, false},
     {"cgtp_set", {TOUCH_WRITE, TOUCH_READ}, false},
-    {"cgtp_load_components", {TOUCH_WRITE, TOUCH_READ, TOUCH_READ}, false},
-    {"cgtp_store_components", {TOUCH_WRITE, TOUCH_READ, TOUCH_READ}, false},
+    {"cgtp_get_components", {TOUCH_WRITE, TOUCH_READ, TOUCH_READ}, false},
+    {"cgtp_set_components", {TOUCH_WRITE, TOUCH_READ, TOUCH_READ}, false},
     {"cgtp_clear_lane", {TOUCH_WRITE}, false},
     {"cgtp_add_channels", {TOUCH_ADD, TOUCH_READ, TOUCH_READ}, false},
     {"cgtp_add_products", {TOUCH_ADD, TOUCH_READ, TOUCH_READ}, false},

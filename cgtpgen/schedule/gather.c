@@ -145,9 +145,9 @@ void gather_begin(struct source *w, struct out *o, const struct form_output *f, 
 
 const char *gather_sum(const struct source *w, const struct form_output *f, int aligned)
 {
-    return carried(w, f)                                ? "cgtp_carried_chunk{whole, sum}"
-           : elements_of(output_of(w, f), aligned) == 1 ? "cgtp_plain_elements<1>{sum}"
-                                                        : "cgtp_plain_chunk{sum}";
+    if (carried(w, f))
+        return "cgtp_carried_chunk{whole, sum}";
+    return arena_printf(w->arena, "cgtp_plain_elements<%d>{sum}", elements_of(output_of(w, f), aligned));
 }
 
 void gather_end(struct out *o, const struct source *w, const struct form_output *f, int aligned,

@@ -153,9 +153,9 @@ void calls_move(const struct path_calls *q, int operand, int channels, const cha
         calls_call(q, load ? "cgtp_get" : "cgtp_set", channels * d, align, 0, 2,
                    (struct argument[]){load ? r : m, load ? m : r});
     else if (load)
-        calls_call(q, "cgtp_load_components", channels, d, align, 3, (struct argument[]){r, m, step});
+        calls_call(q, "cgtp_get_components", channels, d, align, 3, (struct argument[]){r, m, step});
     else
-        calls_call(q, "cgtp_store_components", channels, d, align, 3, (struct argument[]){m, step, r});
+        calls_call(q, "cgtp_set_components", channels, d, align, 3, (struct argument[]){m, step, r});
 }
 
 /* Declares registers with what is there: zeros, where nobody has added to it. */

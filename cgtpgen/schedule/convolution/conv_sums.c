@@ -93,6 +93,7 @@ static int components_of(const struct conv *c, int *begin)
         *begin = (int)call->argument[0].at.offset;
         return call->number[0];
     }
+    *begin = 0;
     return 0;
 }
 
