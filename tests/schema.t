@@ -66,6 +66,8 @@ for tag, pattern, first in (('bool', 'true|True|TRUE|false|False|FALSE', 'tTfF')
 Loader.add_constructor('tag:yaml.org,2002:int', lambda loader, node: int(node.value))
 Loader.add_constructor('tag:yaml.org,2002:float', lambda loader, node: float(node.value.lower().replace('.inf', 'inf')
                                                                              .replace('.nan', 'nan')))
+SPELLED = 'cgtp: 1\nname: false\ndescription: 0\nirreps: {x: 0e, y: 0e, z: 0e}\ninstructions: fully_connected\n'
+
 schema = json.load(open('docs/spec.schema.json'))
 validator = jsonschema.Draft7Validator(schema)
 
@@ -146,6 +148,7 @@ def test_right():
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, 'tests/random_spec.py', 'write', folder, '0', '300'], check=True)
         specs |= {f'random {os.path.basename(path)}': open(path).read() for path in glob.glob(f'{folder}/*.yaml')}
+    specs['a truth value and a number as texts'] = SPELLED
     refused = {name: found for name, text in specs.items() if (found := wrong(text))}
     ok(not refused and len(specs) > 500, f'{len(specs)} right specs are taken',
        *(f'{name}: {found}' for name, found in refused.items()))
