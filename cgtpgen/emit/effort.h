@@ -3,7 +3,9 @@
  * The rates of a backend (struct compile_rates) were fitted to processor time of one core of a server,
  * nvcc 13.0 and gcc 12, by tests/bench/compile.py. Of 20 kernels that the fit did not see, in three
  * precisions, all are within a factor of 1.3 for gcc, and 1.5 for nvcc
- * (tests/data/compile_cuda.tsv, compile_c.tsv).
+ * (tests/data/compile_cuda.tsv, compile_c.tsv). Of 20 more by gcc, of layers drawn at random
+ * (tests/gpu/drawn.py, seed 77), 14 are: what connects channels (bilinear, fully connected) takes a quarter
+ * of what is said, and by nvcc up to nine times as much.
  */
 #ifndef CGTPGEN_EFFORT_H
 #define CGTPGEN_EFFORT_H
