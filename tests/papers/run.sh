@@ -16,7 +16,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 PYTHON=${PYTHON:-python3}
-FLASHTP=https://github.com/SNU-ARC/flashTP/archive/refs/heads/main.tar.gz
+FLASHTP=https://github.com/SNU-ARC/flashTP/archive/d52e41454afc9636cd51757b65df44e7bcdca178.tar.gz
 export CGTPGEN="${CGTPGEN:-$PWD/build/cgtpgen}" OEQ_JIT_EXTENSION=1 PYTHONUNBUFFERED=1
 
 fetch() {
@@ -37,8 +37,10 @@ fetch() {
     mkdir "$work/site/openequivariance-0.7.0.dist-info"
     cp "$work"/openequivariance-*/PKG-INFO "$work/site/openequivariance-0.7.0.dist-info/METADATA"
     cp -r "$work"/openequivariance-*/openequivariance "$work/site"
-    if [ -n "${FLASHTP_SOURCE:-}" ]; then cp -r "$FLASHTP_SOURCE" "$work/flashtp"; else
-        mkdir "$work/flashtp" && curl -sL "$FLASHTP" | tar -C "$work/flashtp" --strip-components=1 -xz
+    mkdir "$work/flashtp"
+    if [ -n "${FLASHTP_SOURCE:-}" ]; then cp -r "$FLASHTP_SOURCE/." "$work/flashtp"
+    elif ! curl -fsSL "$FLASHTP" | tar -C "$work/flashtp" --strip-components=1 -xz; then
+        echo "run.sh: FlashTP is left out, as $FLASHTP cannot be read; FLASHTP_SOURCE may name a folder that has it" >&2
     fi
     tar -C "$work" -cf - site flashtp | xz -6 -T2 > "$parts/papers.tar.xz"
     rm -rf "$work"
@@ -104,9 +106,10 @@ compile() {
     $PYTHON tests/papers/bench.py build "$@"
     [ -d "$work/site" ] || tar -C "$work" -xJf "$parts/papers.tar.xz"
     [ -e "$work/site/libtorch_tp_jit.so" ] || openequivariance "$work/site"
-    [ -d "$work/site/flashTP_e3nn" ] || flashtp "$work/flashtp" "$work/site" "$work/objects"
+    [ ! -e "$work/flashtp/setup.py" ] || [ -d "$work/site/flashTP_e3nn" ] || flashtp "$work/flashtp" "$work/site" "$work/objects"
     # The largest dictionary, and like beside like: all have the same runtime.
-    (cd "$work" && ls -d site/libtorch_tp_jit.so site/flashTP_e3nn && find work/ours -name '*.so' | sort && find work/ours -type f ! -name '*.so') |
+    (cd "$work" && find site -maxdepth 1 '(' -name libtorch_tp_jit.so -o -name flashTP_e3nn ')' &&
+        find work/ours -name '*.so' | sort && find work/ours -type f ! -name '*.so') |
         tar -C "$work" --exclude='*.cu' --exclude='*.cpp' -cf - -T - | xz -9e > "$parts/compiled.tar.xz"
     ls -l "$parts"
 }
@@ -122,7 +125,7 @@ run() {
     wait
     export PYTHONPATH="$results/site:${PYTHONPATH:-}" PAPERS="$results/work"
     mkdir -p "$PAPERS"
-    if [ -d "$results/flashtp" ] && [ ! -d "$results/site/flashTP_e3nn" ] && command -v nvcc > /dev/null; then
+    if [ -e "$results/flashtp/setup.py" ] && [ ! -d "$results/site/flashTP_e3nn" ] && command -v nvcc > /dev/null; then
         (flashtp "$results/flashtp" "$results/site" "$results/flashtp_objects" > "$results/flashtp.log" 2>&1 ||
             echo "# FlashTP is not built: see flashtp.log"; touch "$PAPERS/flashtp.built") &
     else
