@@ -24,6 +24,7 @@ DEVICE=cpu tries this program out. WITHOUT: contenders, or contender:kernel, wit
 import functools
 import glob
 import hashlib
+import importlib.util
 import json
 import os
 import signal
@@ -69,7 +70,15 @@ def build(words):
 
 
 def build_one(folder):
-    """The status of what failed."""
+    """The status of what failed; what did not is in PAPERS/built."""
+    status = build_product(folder)
+    if not status:
+        os.makedirs(f"{PAPERS}/built", exist_ok=True)
+        open(f"{PAPERS}/built/{os.path.basename(folder)}", "w").close()
+    return status
+
+
+def build_product(folder):
     name, generator = os.path.basename(folder), os.environ.get("CGTPGEN", f"{ROOT}/build/cgtpgen")
     backend = "cuda" if DEVICE == "cuda" else "c"
     made = subprocess.run([generator, f"--backend={backend}", "-Wno-all", "--emit=header,source,torch", "-o", folder, f"{folder}/{name}.yaml"])
@@ -113,8 +122,7 @@ class Worker(threading.Thread):
         self.start()
 
     def run(self):
-        awaited = {"FlashTP": "flashtp.built", "cgtpgen": "ours.built"}.get(self.of)
-        while awaited and not os.path.exists(f"{PAPERS}/{awaited}"):
+        while self.of == "FlashTP" and not os.path.exists(f"{PAPERS}/flashtp.built"):
             time.sleep(0.2)
         self.process = subprocess.Popen([sys.executable, "-W", "ignore", MEASURE, self.of, str(self.part),
                                          str(self.parts), *self.all.words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -256,7 +264,11 @@ class Run:
 
 def conditions():
     """A line about the machine: its GPU, and what a copy reaches there."""
+    if not all(found and found.origin for found in map(importlib.util.find_spec, ("torch", "e3nn"))):  # tests/torch is a namespace
+        sys.exit(f"bench.py: {sys.executable} lacks PyTorch or e3nn: PYTHON names one that has them")
     import torch
+    if DEVICE == "cuda" and not torch.cuda.is_available():
+        sys.exit("bench.py: PyTorch sees no GPU here; with DEVICE=cpu this can be tried without, for cgtpgen and e3nn alone")
     if DEVICE == "cpu":
         return f"# CPU, torch {torch.__version__}"
     source, times = torch.zeros(1 << 30, device=DEVICE), []
@@ -278,7 +290,7 @@ def conditions():
 
 def run(results, words):
     os.makedirs(f"{PAPERS}/outputs", exist_ok=True)
-    for path in (f"{PAPERS}/ours.built", *glob.glob(f"{PAPERS}/outputs/*")):
+    for path in (f"{PAPERS}/ours.built", *glob.glob(f"{PAPERS}/built/*"), *glob.glob(f"{PAPERS}/outputs/*")):
         if os.path.exists(path):
             os.remove(path)
     start_build(words)

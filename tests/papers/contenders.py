@@ -7,6 +7,7 @@ timed in it. What compiles is made once for a row, in all places where it is com
 import importlib
 import os
 import sys
+import time
 import types
 from typing import NamedTuple
 
@@ -45,6 +46,8 @@ def ours():
 def cgtpgen(variant):
     def make(row, place):
         name = row.spec(variant)[0]
+        while not any(os.path.exists(f"{PAPERS}/{made}") for made in (f"built/{name}", "ours.built")):
+            time.sleep(0.2)
         module = importlib.import_module(f"{ours()}.{name}")
         if not row.place:
             product = module.TensorProduct().to(DEVICE)

@@ -37,8 +37,9 @@ CONVOLUTIONS = ("cgtpgen", "cgtpgen atomic", "OpenEquivariance", "OpenEquivarian
 FLASHTP = ("cgtpgen atomic", "FlashTP", "OpenEquivariance", "cuEquivariance", "e3nn")
 SEVEN = ("mace_large", "mace_medium", "oeq_nequip_lips", "oeq_nequip_revmd17_aspirin", "oeq_nequip_revmd17_toluene",
          "oeq_nequip_revmd17_benzene", "oeq_nequip_water")
-# Processes by which library is measured, and how many there are: those that compile long have several.
-WORKERS = {"cgtpgen": 1, "FlashTP": 1, "OpenEquivariance": 5, "cuEquivariance": 10, "e3nn": 2, "e3nn compiled": 2}
+# Processes by which library is measured, and how many there are: those that compile long,
+# or wait for what is compiled, have several.
+WORKERS = {"cgtpgen": 4, "FlashTP": 1, "OpenEquivariance": 5, "cuEquivariance": 10, "e3nn": 2, "e3nn compiled": 2}
 WITHOUT = set(filter(None, os.environ.get("WITHOUT", "").split(",")))
 COMPILED = os.environ.get("COMPILED")  # layers that have e3nn compiled (default: all)
 
