@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from xml.etree import ElementTree
 
@@ -55,6 +56,23 @@ def check_tables():
               'geometric means of device and wall clock')
         drawn = ElementTree.fromstring('\n'.join(page.draw(table)))
         equal(len(drawn.findall('.//{*}circle[@r="4"]')), 3 + 2, 'a mark for each kernel, and one of each library')
+        drawn = ElementTree.fromstring('\n'.join(page.draw_contenders(table)))
+        equal(len(drawn.findall('.//{*}circle')), 5 + 3, 'a mark for each library of a layer, and one of each library')
+
+
+def check_second_run():
+    """Of a second run ratios are its own; who is near stands as the run has it in which it is nearer."""
+    with tempfile.TemporaryDirectory() as folder:
+        first, second = made_up(folder), f'{folder}/papers_more.tsv'
+        with open(f'{folder}/papers.tsv') as file, open(second, 'w') as more:
+            more.write(file.read().replace('2.0\t2.0\t12.0', '1.6\t1.6\t12.0').replace('forward\t2.0\t2.0', 'forward\t2.2\t2.2'))
+            print('ablation\ta\trows\t10\tcgtpgen, unfused\tforward' + '\t3.0' * 5 + '\t-' * 4, file=more)
+            print('table5\ta\trows\t10\tcgtpgen atomic\tforward' + '\t1.5' * 5 + '\t-' * 4, file=more)
+        second = page.Table(second)
+        equal([(table.name, page.ratio(table, 'ms', 'batch', 'a', 'OpenEquivariance', 'forward')) for table in (first, second)],
+              [('H200', 2.0), ('H200 more', 2.2)], 'a second run has ratios of its own')
+        equal(list(page.behind([first, second]))[2:], ['| batch/a | OpenEquivariance | 2.00, **0.80** |'], 'and the nearer of both is listed')
+        equal(page.ratio(second, 'ms', 'ablation', 'a', 'cgtpgen, unfused', 'forward'), 2.0, 'an ablation is of what its own run has in table 5')
 
 
 def check_kernels():
@@ -95,7 +113,7 @@ def check_layers():
 
 
 FAKE = """
-import json, sys
+import json, os, sys
 sys.path.insert(0, 'tests/papers')
 import rows
 def obey(said):
@@ -113,6 +131,8 @@ mine = rows.shares(sys.argv[4:], sys.argv[1], int(sys.argv[3]))[int(sys.argv[2])
 for n, (row, contender) in enumerate(mine):
     if contender == 'cuEquivariance' and row.name == 'roofline_2':
         sys.exit(3)
+    if not rows.built(os.path.dirname(__file__), row, contender):
+        obey({'lacks': n})
     obey({'failed' if contender == 'OpenEquivariance' else 'ready': n})
 while True:
     obey({'idle': 0})
@@ -150,6 +170,31 @@ def check_run():
         equal((len(run.lines), whys <= {'no time left', 'its process ended, see workers.log'}), (10, True), 'without time all have the reason')
 
 
+def check_building():
+    """What is built is measured while the rest is building."""
+    with tempfile.TemporaryDirectory() as folder:
+        bench.PAPERS, bench.MEASURE = folder, f'{folder}/fake.py'
+        with open(bench.MEASURE, 'w') as file:
+            file.write(FAKE)
+        os.mkdir(f'{folder}/built')
+        open(f'{folder}/built/roofline_1_cgtpgen_batch', 'w').close()
+        run = bench.Run(folder, ['roofline/roofline_1', 'roofline/roofline_2'])
+        run.until = time.time() + 30
+        run.open('# a machine')
+        ours = next(worker for worker in run.workers if worker.of == 'cgtpgen')
+        waits = threading.Thread(target=run.wait)
+        waits.start()
+
+        def measured():
+            return [line['layer'] for line in run.lines if line['contender'] == 'cgtpgen' and 'ms' in line]
+        while waits.is_alive() and (ours.lacks is None or not measured()):
+            time.sleep(0.01)
+        equal((measured(), ours.lacks), (['roofline_1'], 1), 'what is built is measured, the rest is waited for')
+        open(f'{folder}/built/roofline_2_cgtpgen_batch', 'w').close()
+        waits.join()
+        equal(measured(), ['roofline_1', 'roofline_2'], 'and measured once it is built')
+
+
 def check_sparsity():
     said = subprocess.run([sys.executable, 'tests/papers/sparsity.py'], stdout=subprocess.PIPE, text=True).stdout.splitlines()
     equal([said[1], said[6]], ['flashtp_table5_lmax1\t10\t110\t32\t70.9', 'mace_large\t17\t1077\t215\t80.0'], 'how sparse tensors are')
@@ -161,22 +206,29 @@ def check_sparsity():
 
 
 def check_page():
-    with open('docs/papers.md') as file:
-        text = file.read()
     measured = dict(re.findall(r'<!-- (.*?) -->\n(.*?)\n\n', ''.join(line + '\n' for line in page.tables_of(MEASURED)), re.S))
-    shown = dict(re.findall(r'<!-- (.*?) -->\n(.*?)\n\n', text, re.S))
-    for name, table in shown.items():
-        equal(table, measured.get(name), f'{name}: as it was measured')
-    ok('behind' in shown and text.index('<!-- behind -->') < min(text.index(f'<!-- {name} -->') for name in shown if name != 'behind'),
-       'what is behind or level stands first')
-    ok(len(text.splitlines()) <= 300, 'at most 300 lines')
+    pages = {}
+    for path in 'docs/papers.md', 'docs/papers_h100.md':
+        with open(path) as file:
+            text = file.read()
+        pages[path] = dict(re.findall(r'<!-- (.*?) -->\n(.*?)\n\n', text + '\n', re.S))
+        for name, table in pages[path].items():
+            equal(table, measured.get(name), f'{path}, {name}: as it was measured')
+        ok(len(text.splitlines()) <= 300, f'{path}: at most 300 lines')
+    shown = pages['docs/papers.md']
+    equal(sorted(measured.keys() - shown.keys() - pages['docs/papers_h100.md'].keys()), [], 'all that was measured is on a page')
+    equal(next(iter(shown)), 'behind', 'what is behind or level stands first')
+    with open('docs/papers_h100.svg') as file:
+        ok(file.read() == '\n'.join(page.draw_contenders(page.Table('tests/papers/papers_h100.tsv'))) + '\n',
+           'who takes how much longer is drawn of them')
     kernels = [page.read_kernels(path) for path in MEASURED if 'kernels' in path]
     with open('docs/papers.svg') as file:
         ok(file.read() == '\n'.join(page.draw_kernels(kernels)) + '\n', 'the picture is drawn of them')
-    worst = min(value for table in kernels for value, *_ in table.compared())
+    tables = kernels + [page.Table(path) for path in MEASURED if '/papers_' in path]
+    worst = min(value for table in tables for value, *_ in table.compared())
     ok(f'{worst:.2f}' in shown['behind'], 'the nearest of all is listed', worst)
 
 
-for check in check_tables, check_kernels, check_layers, check_run, check_sparsity, check_page:
+for check in check_tables, check_second_run, check_kernels, check_layers, check_run, check_building, check_sparsity, check_page:
     check()
 done()

@@ -119,6 +119,7 @@ class Worker(threading.Thread):
         self.all, self.name, self.part, self.parts = run, f"{name} {part}", part, parts
         self.of, self.mine = name, layers.shares(run.words, name, parts)[part]
         self.ready, self.waits, self.idle, self.ended, self.measuring, self.process = [], False, False, False, None, None
+        self.lacks = None  # a row that it waits for, while what is ready is measured
         self.start()
 
     def run(self):
@@ -175,14 +176,14 @@ class Run:
                 self.busy = worker.measuring = None
             if "ready" in said:
                 worker.ready.append(said["ready"])
-            worker.ended = "ended" in said
+            worker.lacks, worker.ended = said.get("lacks", worker.lacks), "ended" in said
             worker.waits, worker.idle = not worker.ended, worker.idle or "idle" in said or worker.ended
             if worker.ended:
                 worker.ready = []
             if "idle" in said or "ended" in said:
                 print(f"# {time.strftime('%X')} {worker.name}: {'all ready' if 'idle' in said else 'ended'}", flush=True)
             self.choose()
-            if worker.waits and not worker.idle:
+            if worker.waits and not worker.idle and worker.lacks is None:
                 worker.tell()
 
     def choose(self):
@@ -207,10 +208,19 @@ class Run:
                 self.busy.process.kill()
             return not self.busy and self.head and all(worker.idle and not worker.ready for worker in self.workers)
 
+    def go_on(self):
+        """Those that waited for a product which is built now."""
+        with self.lock:
+            for worker in self.workers:
+                if worker.waits and worker.lacks is not None and layers.built(PAPERS, *worker.mine[worker.lacks]):
+                    worker.lacks = None
+                    worker.tell()
+
     def wait(self):
         wrote = time.time()
         while time.time() < self.until and not self.over():
             time.sleep(0.1)
+            self.go_on()
             if time.time() > wrote + 10:
                 self.write()
                 wrote = time.time()

@@ -7,7 +7,6 @@ timed in it. What compiles is made once for a row, in all places where it is com
 import importlib
 import os
 import sys
-import time
 import types
 from typing import NamedTuple
 
@@ -46,8 +45,6 @@ def ours():
 def cgtpgen(variant):
     def make(row, place):
         name = row.spec(variant)[0]
-        while not any(os.path.exists(f"{PAPERS}/{made}") for made in (f"built/{name}", "ours.built")):
-            time.sleep(0.2)
         module = importlib.import_module(f"{ours()}.{name}")
         if not row.place:
             product = module.TensorProduct().to(DEVICE)
@@ -217,7 +214,7 @@ def cuequivariance(fused):
             return lambda x, y, w: product([w, x, y])[0]
         sender, receiver = place.sender.long(), place.receiver.long()
         if row.product()["index"]["y"] == "sender":
-            return lambda x, y, w: product([w, x, y], {2: sender})[0]
+            return lambda x, y, w: product([w[None] if w.dim() == 1 else w, x, y], {2: sender})[0]
         if not fused:
             return gathered(lambda x, y, w: product([w, x, y])[0], place)
 

@@ -2,8 +2,8 @@
 
     measure.py WORKER PART PARTS TABLE[/LAYER]..
 
-It says lines of JSON, and reads one after each of them but those of the table: {"ready": n} for a row of its own that is ready,
-{"failed": n} for one that cannot be, {"done": n} for one that is measured, {"idle": 0} when there is none to make ready. It is told {"measure": n}, or {} to
+It says lines of JSON, and reads one after each of them but those of the table: {"lacks": n} for a row of its own whose product is not
+built, {"ready": n} for one that is ready, {"failed": n} for one that cannot be, {"done": n} for one that is measured, {"idle": 0} when there is none to make ready. It is told {"measure": n}, or {} to
 go on.
 """
 import json
@@ -224,6 +224,8 @@ class Process:
 
     def run(self):
         for n, (row, contender) in enumerate(self.mine):
+            if not layers.built(PAPERS, row, contender):
+                self.obey({"lacks": n})
             self.obey({"ready" if self.attempt(n, self.first) else "failed": n})
         while True:
             self.obey({"idle": 0})

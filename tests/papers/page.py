@@ -3,10 +3,12 @@
 
     tests/papers/page.py [tables] FILE.tsv..        Markdown
     tests/papers/page.py update PAGE.md FILE.tsv..  the same into a page, where it has <!-- the table's name -->
+    tests/papers/page.py contenders FILE.tsv > SVG  a line a layer: how many times as long others take
     tests/papers/page.py kernels FILE.tsv.. > SVG   of kernels alone: how many times as long libraries take
     tests/papers/page.py roofline FILE.tsv > SVG    the roof of a machine, and what reaches it
 
-The files are of one machine each; those with `kernels` in their names are of kernels alone. Of each layer the first contender's milliseconds stand as forward, backward, double
+The files are of one machine each; those with `kernels` in their names are of kernels alone. Of a second run on a GPU, NAME_more.tsv, tables
+are called `TABLE GPU more`: ratios are of one run. Of each layer the first contender's milliseconds stand as forward, backward, double
 backward, and of every other one how many times as long it takes; `-` was not measured, `memory` did not fit. A cell is bold where it
 is under LEVEL: behind, or level.
 """
@@ -41,7 +43,14 @@ class Table:
         copy = re.search(r"copy ([\d.]+) TB/s", self.head)
         self.copy = float(copy.group(1)) * 1e12 if copy else math.nan  # on a CPU
         self.gpu = re.match(r"(?:NVIDIA )?(\w+)", self.head).group(1)
+        self.name = self.gpu + (" more" if "_more" in path else "")
         self.by = {(line["table"], line["layer"], line["contender"], line["kernel"]): line for line in self.lines}
+        for line in list(self.lines):  # of table 5 what an ablation takes apart, on its graph
+            key = ("ablation", line["layer"], line["contender"], line["kernel"])
+            if line["table"] == "table5" and line["contender"] == "cgtpgen atomic" and line["layer"] in self.layers("ablation"):
+                if key not in self.by:
+                    self.by[key] = {**line, "table": "ablation"}
+                    self.lines.append(self.by[key])
 
     def tables(self):
         return list(dict.fromkeys(line["table"] for line in self.lines))
@@ -77,7 +86,7 @@ def natural(name):
 
 def ours_of(table, name, layer):
     """The contender whose time is 1: of those that are cgtpgen the first that was measured."""
-    return next((c for c in table.contenders(name) if c.startswith("cgtpgen") and
+    return next((c for c in table.contenders(name) if c.startswith("cgtpgen") and "," not in c and
                  table.number(TIME, name, layer, c, "forward") is not None), None)
 
 
@@ -122,11 +131,12 @@ def memory(table, name, layer, ours):
 
 
 def behind(tables):
-    """Whose times are under NEAR times cgtpgen's in some kernel on some GPU, the nearest first."""
+    """Whose times are under NEAR times cgtpgen's in some kernel on some GPU, the nearest first; of two runs on one the nearer."""
     found = {}
     for table in tables:
         for value, layer, kernel, contender, _ in table.compared():
-            found.setdefault((layer, contender), {})[table.gpu, kernel] = value
+            by = found.setdefault((layer, contender), {})
+            by[table.gpu, kernel] = min(value, by.get((table.gpu, kernel), value))
     gpus = sorted({gpu for by in found.values() for gpu, _ in by}, reverse=True)
     yield "| layer | who | " + " | ".join(gpus) + " |"
     yield "|---|---|" + "---|" * len(gpus)
@@ -234,6 +244,8 @@ def roofline_table(table):
     yield "|---|---:|" + "---|" * len(others)
     for layer in table.layers("roofline"):
         kernels = [k for k in KERNELS[:2] if (layer, k, "cgtpgen") in found]
+        if not kernels:
+            continue
         cells = [", ".join(f"{found[layer, k, 'cgtpgen'][0]:.1f}" for k in kernels)]
         for contender in others:
             of = [found.get((layer, k, contender)) for k in kernels]
@@ -383,6 +395,40 @@ def draw_kernels(found):
     yield "</svg>"
 
 
+def draw_contenders(table):
+    """A line a layer: how many times as long others take, from the kernel with the least to that with the most, a mark at the
+    geometric mean; logarithmic."""
+    colours = {"FlashTP": "#7a4fa0", "OpenEquivariance": "#c2571a", "cuEquivariance": "#3d8a4f", "e3nn": "#8a8a8a", "e3nn compiled": "#333333"}
+    found = {}
+    for value, layer, _, contender, _ in table.compared():
+        if contender in colours:
+            found.setdefault(layer, {}).setdefault(contender, []).append(value)
+    left, width, line, top = 260, 560, 16, 50
+    every = [value for by in found.values() for values in by.values() for value in values]
+    first, most = 0.95 * min(1.0, *every), max(every)
+    height = top + line * len(found) + 10
+
+    def at(value):
+        return left + width * math.log(value / first) / math.log(most / first)
+    yield (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 20} {height}" font-family="sans-serif" '
+           'font-size="10">')
+    yield f"<title>Times of other libraries over cgtpgen's on an {html.escape(table.gpu)}</title>"
+    yield f'<rect width="{left + width + 20}" height="{height}" fill="#ffffff"/>'
+    for i, (contender, colour) in enumerate(colours.items()):
+        yield f'<circle cx="{20 + 130 * i}" cy="14" r="3" fill="{colour}"/><text x="{28 + 130 * i}" y="18">{contender}</text>'
+    for tick in (tick for tick in (1, 2, 5, 10, 20, 50, 100, 200, 500) if tick <= most):
+        yield f'<line x1="{at(tick):.1f}" x2="{at(tick):.1f}" y1="{top - 8}" y2="{height}" stroke="{"#000000" if tick == 1 else "#d8d8d8"}"/>'
+        yield f'<text x="{at(tick):.1f}" y="{top - 12}" text-anchor="middle">{tick}</text>'
+    for n, (layer, by) in enumerate(found.items()):
+        yield f'<text x="{left - 8}" y="{top + line * n + line / 2 + 3}" text-anchor="end">{html.escape(layer)}</text>'
+        for i, (contender, colour) in enumerate(colours.items()):
+            values, y = by.get(contender), top + line * n + 4 + 2 * i
+            if values:
+                yield f'<line x1="{at(min(values)):.1f}" x2="{at(max(values)):.1f}" y1="{y}" y2="{y}" stroke="{colour}"/>'
+                yield f'<circle cx="{at(geometric(values)):.1f}" cy="{y}" r="3" fill="{colour}"/>'
+    yield "</svg>"
+
+
 def tables_of(paths):
     makers = {"stability": stability_table, "models": models_table, "ptxas": registers_table}
     stable = [path for path in paths if any(word in path for word in makers)]
@@ -392,10 +438,11 @@ def tables_of(paths):
     for found in kernels:
         sections |= {f"{operation} {found.gpu}": found.table(operation) for operation in OPERATIONS.values()}
     for table in tables:
-        sections[f"overheads {table.gpu}"] = overheads(table)
+        sections[f"overheads {table.name}"] = overheads(table)
         for name in table.tables():
-            sections[f"{name} {table.gpu}"] = roofline_table(table) if name == "roofline" else times_table(table, name)
-    sections |= {f"predicted {table.gpu}": predicted_table(path, table) for path in stable if "ptxas" in path for table in tables}
+            sections[f"{name} {table.name}"] = roofline_table(table) if name == "roofline" else times_table(table, name)
+    sections |= {f"predicted {table.gpu}": predicted_table(path, table) for path in stable if "ptxas" in path for table in tables
+                 if table.name == table.gpu}
     for path in stable:
         sections[path.rpartition("/")[2]] = next(made for word, made in makers.items() if word in path)(path)
     for name, lines in sections.items():
@@ -414,11 +461,13 @@ def update(path, files):
 def main(arguments):
     if arguments[:1] == ["roofline"] and len(arguments) == 2:
         print("\n".join(draw(Table(arguments[1]))))
+    elif arguments[:1] == ["contenders"] and len(arguments) == 2:
+        print("\n".join(draw_contenders(Table(arguments[1]))))
     elif arguments[:1] == ["kernels"] and len(arguments) > 1:
         print("\n".join(draw_kernels([read_kernels(path) for path in arguments[1:]])))
     elif arguments[:1] == ["update"] and len(arguments) > 2:
         update(arguments[1], arguments[2:])
-    elif arguments and arguments[0] not in ("roofline", "kernels", "update"):
+    elif arguments and arguments[0] not in ("roofline", "contenders", "kernels", "update"):
         print("\n".join(tables_of(arguments[arguments[0] == "tables":])), end="")
     else:
         sys.exit(__doc__.strip())

@@ -37,9 +37,8 @@ CONVOLUTIONS = ("cgtpgen", "cgtpgen atomic", "OpenEquivariance", "OpenEquivarian
 FLASHTP = ("cgtpgen atomic", "FlashTP", "OpenEquivariance", "cuEquivariance", "e3nn")
 SEVEN = ("mace_large", "mace_medium", "oeq_nequip_lips", "oeq_nequip_revmd17_aspirin", "oeq_nequip_revmd17_toluene",
          "oeq_nequip_revmd17_benzene", "oeq_nequip_water")
-# Processes by which library is measured, and how many there are: those that compile long,
-# or wait for what is compiled, have several.
-WORKERS = {"cgtpgen": 4, "FlashTP": 1, "OpenEquivariance": 5, "cuEquivariance": 10, "e3nn": 2, "e3nn compiled": 2}
+# Processes by which library is measured, and how many there are: those that compile long have several.
+WORKERS = {"cgtpgen": 1, "FlashTP": 1, "OpenEquivariance": 5, "cuEquivariance": 10, "e3nn": 2, "e3nn compiled": 2}
 WITHOUT = set(filter(None, os.environ.get("WITHOUT", "").split(",")))
 COMPILED = os.environ.get("COMPILED")  # layers that have e3nn compiled (default: all)
 
@@ -198,6 +197,12 @@ def shares(words, worker, parts):
     """Of each of the processes of a worker, its tasks."""
     mine = [task for task in tasks(words) if worker_of(task[1]) == worker]
     return [mine[part::parts] for part in range(parts)]
+
+
+def built(folder, row, contender):
+    """Whether it is there, or will not be: of ours what bench.py builds while others are measured."""
+    return contender not in VARIANTS or any(os.path.exists(f"{folder}/{made}")
+                                            for made in (f"built/{row.spec(contender)[0]}", "ours.built"))
 
 
 def file_of(folder, row, contender):
