@@ -23,10 +23,9 @@ const char *cgtp_status_text(cgtp_status status)
     return (unsigned)status < CGTP_STATUS_COUNT ? text[status] : "unknown status";
 }
 
-/* Counting sort of edge numbers by a node of theirs, then number; row[n] is how many have a node before n.
- * The row pointers count themselves: after the sums entry n holds where the edges of n begin, filling
- * advances it to where they end, which is where those of n + 1 begin, so at the end the entries move up by
- * one. */
+/* Counting sort of edge numbers by a node of theirs, then number; row[n] is how many have a node before n. The row pointers
+ * count themselves: after the sums entry n holds where the edges of n begin, filling advances it to where they end, which is
+ * where those of n + 1 begin, so at the end the entries move up by one. */
 static void sort_edges(const struct cgtp_graph_view *g, const void *node, int64_t nodes, void *order,
                        int64_t *row)
 {

@@ -70,11 +70,10 @@ static inline size_t cgtp_type_size(cgtp_type type)
 /* cudaStream_t on a GPU; ignored by the C backend. */
 typedef void *cgtp_stream;
 
-/* A directed graph as a list of edges (items); edge e goes from sender[e] to receiver[e]. Arrays belong to
- * the caller. With edges: sorted, receiver[] ascends, receiver_row/by_sender/sender_row are required
- * (cgtp_graph_index fills them). With edges: any they are not read, and edge e has row e of arrays of items; or,
- * with `order`, the list is sorted and indexed too, edge e has row order[e], and nobody sorts once more. A batch
- * product called through cgtp_kernel.run reads only `items`. */
+/* A directed graph as a list of edges (items); edge e goes from sender[e] to receiver[e]. Arrays belong to the caller. With
+ * edges: sorted, receiver[] ascends, receiver_row/by_sender/sender_row are required (cgtp_graph_index fills them). With edges:
+ * any they are not read, and edge e has row e of arrays of items; or, with `order`, the list is sorted and indexed too, edge e
+ * has row order[e], and nobody sorts once more. A batch product called through cgtp_kernel.run reads only `items`. */
 typedef struct cgtp_graph {
     int64_t items, senders,
         receivers; /* edges, rows of sender-indexed arrays, rows of receiver-indexed arrays */
@@ -95,27 +94,24 @@ typedef struct cgtp_graph64 {
     const int64_t *order;
 } cgtp_graph64;
 
-/* Sort the edge list by receiver, those of one receiver in the order that they have, into sender, receiver and
- * order [items], none of them the graph's own (host memory), and point the graph at the first two: edge i is then
- * what edge order[i] was, and rows of y and w are to be put in that order by the caller, or with edges: any the
- * graph is pointed at `order`. receiver_row
- * [receivers+1] is room to count in. The graph is to be indexed next. CGTP_BAD_GRAPH if an index is out of
- * range, or an array is the graph's own: then nothing changed. O(items + receivers). */
+/* Sort the edge list by receiver, those of one receiver in the order that they have, into sender, receiver and order [items],
+ * none of them the graph's own (host memory), and point the graph at the first two: edge i is then what edge order[i] was, and
+ * rows of y and w are to be put in that order by the caller, or with edges: any the graph is pointed at `order`. receiver_row
+ * [receivers+1] is room to count in. The graph is to be indexed next. CGTP_BAD_GRAPH if an index is out of range, or an array
+ * is the graph's own: then nothing changed. O(items + receivers). */
 CGTP_API cgtp_status cgtp_graph_sort(cgtp_graph *graph, int32_t *sender, int32_t *receiver, int32_t *order,
                                      int64_t *receiver_row);
 CGTP_API cgtp_status cgtp_graph64_sort(cgtp_graph64 *graph, int64_t *sender, int64_t *receiver, int64_t *order,
                                        int64_t *receiver_row);
 
-/* Fill receiver_row [receivers+1], by_sender [items], sender_row [senders+1] (host memory) from the edge list
- * and point the graph at them. CGTP_BAD_GRAPH if an index is out of range or receivers do not ascend. O(items
- * + nodes). */
+/* Fill receiver_row [receivers+1], by_sender [items], sender_row [senders+1] (host memory) from the edge list and point the
+ * graph at them. CGTP_BAD_GRAPH if an index is out of range or receivers do not ascend. O(items + nodes). */
 CGTP_API cgtp_status cgtp_graph_index(cgtp_graph *graph, int64_t *receiver_row, int32_t *by_sender,
                                       int64_t *sender_row);
 CGTP_API cgtp_status cgtp_graph64_index(cgtp_graph64 *graph, int64_t *receiver_row, int64_t *by_sender,
                                         int64_t *sender_row);
 
-/* ---- descriptors: everything a generic caller (a test, a binding) needs to know about a generated product
- * ---- */
+/* ---- descriptors: everything a generic caller (a test, a binding) needs to know about a generated product ---- */
 
 typedef enum cgtp_slot { CGTP_X, CGTP_Y, CGTP_W, CGTP_Z, CGTP_SLOTS } cgtp_slot;
 typedef enum cgtp_index { CGTP_ITEM, CGTP_SENDER, CGTP_RECEIVER, CGTP_SHARED } cgtp_index;

@@ -23,8 +23,7 @@ typedef struct cgtp_fault {
     int64_t at, value;
 } cgtp_fault;
 
-/* The same check, and the first fault: an index out of range before wrong order, and that before what
- * follows. */
+/* The same check, and the first fault: an index out of range before wrong order, and that before what follows. */
 CGTP_API cgtp_status cgtp_graph_find_fault(const cgtp_graph *graph, int sorted, cgtp_fault *fault);
 CGTP_API cgtp_status cgtp_graph64_find_fault(const cgtp_graph64 *graph, int sorted, cgtp_fault *fault);
 

@@ -163,8 +163,7 @@ CGTP_DEVICE void cgtp_copy_segments(const T *row, int channel_block, int lane, c
     cgtp_copy_segments<S>(cgtp_row<const T, S>(row, channel_block, lane), lane, policy, slice...);
 }
 
-/* Elements between the weights of neighbouring paths, as most copies have it, if each takes those of
- * `together` paths. */
+/* Elements between the weights of neighbouring paths, as most copies have it, if each takes those of `together` paths. */
 template <typename S> CGTP_BOTH constexpr int64_t cgtp_usual_distance(int together)
 {
     const int n = (int)(sizeof S::offset / sizeof *S::offset);

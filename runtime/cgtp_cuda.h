@@ -150,9 +150,8 @@ CGTP_DEVICE unsigned char *cgtp_opaque_shared(unsigned char *shared)
     return cgtp_pointer(at);
 }
 
-/* The same address in shared memory, of which ptxas does not know that lanes have a part of it alike: where it does, and
- * adds that part in copies that have a policy, ptxas 13.0 encodes what the device calls an illegal instruction. All
- * lanes call. */
+/* The same address in shared memory, of which ptxas does not know that lanes have a part of it alike: where it does, and adds
+ * that part in copies that have a policy, ptxas 13.0 encodes what the device calls an illegal instruction. All lanes call. */
 CGTP_DEVICE unsigned char *cgtp_pinned_shared(unsigned char *shared)
 {
     return cgtp_pointer((cgtp_address)cgtp_shuffle((int)cgtp_address_of(shared), cgtp_lane()));

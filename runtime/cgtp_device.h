@@ -23,10 +23,9 @@ extern "C" {
 CGTP_API size_t cgtp_device_graph_workspace(int64_t items, int64_t senders, int64_t receivers);
 CGTP_API size_t cgtp_device_graph64_workspace(int64_t items, int64_t senders, int64_t receivers);
 
-/* Sorts an edge list by receiver. sorted_sender, sorted_receiver, order [items]: edge i of the sorted list
- * was edge order[i]; edges of one receiver stay in their order. Rows of y and w must be put in that order by
- * the caller. Outputs must not overlap inputs. Indices out of range give wrong results but touch no other
- * memory. */
+/* Sorts an edge list by receiver. sorted_sender, sorted_receiver, order [items]: edge i of the sorted list was edge order[i];
+ * edges of one receiver stay in their order. Rows of y and w must be put in that order by the caller. Outputs must not overlap
+ * inputs. Indices out of range give wrong results but touch no other memory. */
 CGTP_API cgtp_status cgtp_device_graph_sort(int64_t items, int64_t receivers, const int32_t *sender,
                                             const int32_t *receiver, int32_t *sorted_sender,
                                             int32_t *sorted_receiver, int32_t *order, void *workspace,

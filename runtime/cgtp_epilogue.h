@@ -243,7 +243,7 @@ template <int n> struct cgtp_plain {
     }
 };
 /* A warp's partial rows, one per tile: `length` numbers from number `first` of the path set's on, and flags. Of teams:
- * where its ring was; `step` elements on the next warp has its own. */
+ * where its ring was; `step` elements on the next warp of the team has its own. */
 struct cgtp_partials {
     unsigned *flag;
     real *sums;
@@ -314,7 +314,7 @@ CGTP_DEVICE bool cgtp_hand_over(const Tiles &tiles, const Graph &graph, const cg
         if (tile.continued)
             cgtp_spill(partial.own + lane, sums...);
         cgtp_sync_block();
-        const int all = cgtp_row_end(tile, node), step = blocks * partial.step;
+        const int all = cgtp_row_end(tile, node), step = partial.step;
         if (!tile.continued) /* others of the team that have edges */
             cgtp_add_all_partials<true>(partial.own + step + lane, step, (all - 1) / count, sums...);
         return tile.continued;

@@ -316,8 +316,7 @@ template <int v, int d> CGTP_DEVICE void cgtp_add_dots(real *gw, const real *t, 
 /* Threads that add up the partial rows of 32 elements, and the bytes of shared memory that they need. */
 enum { CGTP_SUM_WARPS = 16, CGTP_SUM_BYTES = CGTP_SUM_WARPS * CGTP_LANES * (int)sizeof(real) };
 
-/* Adds up partial rows of `dim` elements: warps take rows in turn, and their sums are added in the order of the
- * warps. */
+/* Adds up partial rows of `dim` elements: warps take rows in turn, and their sums are added in the order of the warps. */
 CGTP_DEVICE void cgtp_sum_rows(real *to, const real *parts, int64_t rows, int dim, unsigned char *shared)
 {
     real *const sums = (real *)shared;

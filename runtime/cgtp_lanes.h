@@ -113,8 +113,7 @@ CGTP_DEVICE void cgtp_lanes_exchange(real &a, real &b, bool turn)
     b = turn ? was : b;
 }
 
-/* The first and the last half of columns, or of rows, change places: then the results that the lane is to keep come
- * first. */
+/* The first and the last half of columns, or of rows, change places: then the results that the lane is to keep come first. */
 template <int dx, int dz> CGTP_DEVICE void cgtp_lanes_turn_columns(real (&matrix)[dx][dz], bool turn)
 {
     CGTP_UNROLL
@@ -163,9 +162,8 @@ CGTP_DEVICE void cgtp_lanes_outer(real (&matrix)[dx][dz], const real (&x)[dx], c
 
 /* ---- lanes of a channel ---- */
 
-/* Adds what lane (own ^ mask) has. Each keeps half of the sums, in front: one lane the first, the other (last) the
- * last ones; both the middle one. turned: the last lane's numbers are in this order already. All lanes of the warp
- * call. */
+/* Adds what lane (own ^ mask) has. Each keeps half of the sums, in front: one lane the first, the other (last) the last ones;
+ * both the middle one. turned: the last lane's numbers are in this order already. All lanes of the warp call. */
 template <bool turned, int mask, int n> CGTP_DEVICE void cgtp_lanes_join(real (&sum)[n], bool last)
 {
     CGTP_UNROLL

@@ -230,8 +230,7 @@ struct cgtp_sort_plan {
     }
 };
 
-/* Areas of the workspace that sorts of n keys need, and are done with when they end: of keys below `nodes`, and of
- * others. */
+/* Areas of the workspace that sorts of n keys need, and are done with when they end: of keys below `nodes`, and of others. */
 template <typename Index> struct cgtp_sort_areas {
     Index *key = NULL, *number = NULL; /* of every other pass */
     Index *count = NULL;

@@ -5,6 +5,8 @@
 #ifndef CGTP_PARTITION_H
 #define CGTP_PARTITION_H
 
+#include <math.h>
+
 namespace
 {
 
@@ -29,7 +31,8 @@ static inline cgtp_turn cgtp_turn_from(int64_t from, int64_t length, int64_t ite
  * neighbouring slots, so that most hold the code of one path set. */
 template <int sets> struct cgtp_partition {
     int multiprocessors, per_multiprocessor;
-    int team; /* warps per channel block that share a receiver (see cgtp_tile_scheduler); 0: there are no teams */
+    bool teams;      /* do warps of one block share a receiver (see cgtp_tile_scheduler)? */
+    int team[sets];  /* so many per channel block */
     int first[sets + 1];
     int warps[sets];                          /* per channel block */
     int queue[sets];                          /* the counter of its first channel block's queue */
@@ -158,39 +161,49 @@ static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int 
     return d;
 }
 
-/* With teams a warp has more edges than if all had equally many, and more where receivers differ, by a quarter, say. What is
- * gained, in instructions of a warp: the launch that clears flags, the wait for it, the way of sums through memory. Tests
- * have smaller graphs. */
+/* With teams a warp has more edges than if all had equally many. What is gained, in instructions of a warp: the launch
+ * that clears flags, the wait for it, the way of sums through memory. Tests have smaller graphs. */
 #ifndef CGTP_TEAM_GAIN
 #define CGTP_TEAM_GAIN 14000
 #endif
 
-/* Gives each receiver a team, of as many warps of one block as there are, where that pays: in small graphs. */
-static inline void cgtp_make_teams(cgtp_partition<1> &d, int warps, int64_t items, int64_t receivers,
-                                   const cgtp_set_cost &cost)
+/* Gives each receiver teams, one for each path set and channel block, of as many warps of one block as there are, where that
+ * pays: in small graphs. Smaller first are those whose warps would have done their part first. Of many edges that come by
+ * chance few receivers have over 3 sqrt(n) more than the mean of n. group: are a receiver's channel blocks in one block? */
+template <int sets>
+static inline void cgtp_make_teams(cgtp_partition<sets> &d, int warps, bool group, int64_t items, int64_t receivers,
+                                   const cgtp_set_cost *cost)
 {
-    int team = warps / cost.channel_blocks;
-    while (team > 0 && receivers * team > d.warps[0])
-        team /= 2;
-    if (!team || !receivers)
-        return;
-    const int64_t most = (items / receivers + team - 1) / team, mean = items / d.warps[0];
-    if ((most + most / 4 - mean) * cost.edge <= CGTP_TEAM_GAIN)
-        d.team = team;
-}
-
-/* Blocks that have teams, of so many warps. */
-static inline int64_t cgtp_team_blocks(const cgtp_partition<1> &d, int warps, int64_t receivers,
-                                       const cgtp_set_cost &cost)
-{
-    const int64_t teams = warps / cost.channel_blocks / d.team; /* of a block */
-    return (receivers + teams - 1) / teams;
+    const int64_t slots = (int64_t)d.multiprocessors * d.per_multiprocessor, mean = receivers ? items / receivers : 0;
+    const int64_t most = mean + (int64_t)(3 * sqrt((double)mean));
+    for (int s = 0; s < sets; s++)
+        d.team[s] = group ? warps / cost[s].channel_blocks : warps;
+    for (int least = 0; least >= 0;) {
+        int64_t first[sets + 1] = {}, longest = 0, shortest = INT64_MAX, all = 0;
+        least = -1;
+        for (int s = 0; s < sets; s++) {
+            const int64_t teams = warps / d.team[s], time = (most + d.team[s] - 1) / d.team[s] * cost[s].edge;
+            first[s + 1] = first[s] + (receivers * cost[s].channel_blocks + teams - 1) / teams;
+            longest = longest > time ? longest : time;
+            all += (int64_t)cost[s].edge * cost[s].channel_blocks;
+            if (d.team[s] > 1 && time < shortest)
+                least = s, shortest = time;
+        }
+        if (first[sets] <= slots) {
+            d.teams = receivers && longest - items * all / (slots * warps) <= CGTP_TEAM_GAIN;
+            for (int s = 0; s < sets && d.teams; s++)
+                d.first[s + 1] = (int)first[s + 1];
+            return;
+        }
+        if (least >= 0)
+            d.team[least] /= 2;
+    }
 }
 
 /* Blocks of a launch so divided: every slot is taken. */
 template <int sets> static inline int64_t cgtp_partition_blocks(const cgtp_partition<sets> &d)
 {
-    return (int64_t)d.multiprocessors * d.per_multiprocessor;
+    return d.teams ? d.first[sets] : (int64_t)d.multiprocessors * d.per_multiprocessor;
 }
 
 } // namespace

@@ -11,13 +11,12 @@
 extern "C" {
 #endif
 
-/* The graph of a rank has its own nodes as receivers and as first senders, and as further senders ghosts, nodes of
- * other ranks, whose rows of x have to come first. A receiver is interior where no edge to it comes from a ghost.
- * Fills number [receivers] (host memory): the new number of each of the rank's own nodes, all interior ones before
- * the others, and otherwise in the order that they have; *interior is how many these are. Renumbered, and then sorted
- * and indexed, such a graph has two parts, cgtp_graph_slice of its receivers [0, interior) and of the others.
- * CGTP_BAD_SIZE where senders are fewer than receivers, CGTP_BAD_GRAPH if an index is out of range. O(items +
- * receivers). */
+/* The graph of a rank has its own nodes as receivers and as first senders, and as further senders ghosts, nodes of other ranks,
+ * whose rows of x have to come first. A receiver is interior where no edge to it comes from a ghost. Fills number [receivers]
+ * (host memory): the new number of each of the rank's own nodes, all interior ones before the others, and otherwise in the
+ * order that they have; *interior is how many these are. Renumbered, and then sorted and indexed, such a graph has two parts,
+ * cgtp_graph_slice of its receivers [0, interior) and of the others. CGTP_BAD_SIZE where senders are fewer than receivers,
+ * CGTP_BAD_GRAPH if an index is out of range. O(items + receivers). */
 CGTP_API cgtp_status cgtp_graph_split(const cgtp_graph *graph, int32_t *number, int64_t *interior);
 CGTP_API cgtp_status cgtp_graph64_split(const cgtp_graph64 *graph, int64_t *number, int64_t *interior);
 

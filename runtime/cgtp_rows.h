@@ -304,9 +304,8 @@ CGTP_DEVICE bool cgtp_gather_chunks(real (&sum)[n], const real *rows, int64_t le
 
 /* ---- on the host ---- */
 
-/* The length of chunks for a launch of so many teams per multiprocessor, each of which is to have `each`, or more where
- * items are many: long ones, down to half of that where a team has fewer items then, as it has one chunk more than others or
- * not. */
+/* The length of chunks for a launch of so many teams per multiprocessor, each of which is to have `each`, or more where items
+ * are many: long ones, down to half of that where a team has fewer items then, as it has one chunk more than others or not. */
 static inline int cgtp_chunk(int64_t items, int teams, int each = 6, int most = 8)
 {
     const int64_t all = (int64_t)cgtp_multiprocessors() * teams, length = (items + each * all - 1) / (each * all);

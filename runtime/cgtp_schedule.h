@@ -26,9 +26,8 @@ struct cgtp_tile {
     int64_t node; /* the receiver of its first edge, or one without edges before that */
     int number;
     int continued; /* does its first receiver have edges in the tile before? */
-    /* Where the edges of receivers end, relative to the tile's first edge: of the CGTP_LANES receivers,
-     * aligned, that the current one is among. Those before `node` mean nothing; an end beyond int is beyond
-     * every tile. */
+    /* Where the edges of receivers end, relative to the tile's first edge: of the CGTP_LANES receivers, aligned, that the
+     * current one is among. Those before `node` mean nothing; an end beyond int is beyond every tile. */
     int end[CGTP_LANES];
     /* Where tiles are whole receivers: the warp's next tile and the one after that; where the edges of the next one's
      * receivers begin, and end. */
@@ -42,9 +41,8 @@ CGTP_DEVICE int cgtp_row_end(const cgtp_tile &tile, int64_t node)
     return tile.end[(unsigned)node % CGTP_LANES];
 }
 
-/* What is found out about a tile before its first edge: it has `count` edges from `first` on, of receivers from `node`
- * on. That takes three loads, each of which needs what the one before
- * brings (begin, resolve, commit); other work goes between them. */
+/* What is found out about a tile before its first edge: it has `count` edges from `first` on, of receivers from `node` on. That
+ * takes three loads, each of which needs what the one before brings (begin, resolve, commit); other work goes between them. */
 struct cgtp_tile_prologue {
     int64_t first, node;
     int count, ticket;
@@ -89,7 +87,7 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
                                     int channel_block)
         : tile(tile_), step(p.warps[s]), long_tiles(p.tiles[s]), rounds(p.rounds[s]), length(p.length[s]),
           short_length(p.short_length[s]), started(counters + s), blocks(p.first[s + 1] - p.first[s]),
-          queue(counters + p.queue[s] + channel_block), team(p.team), from(p.turn.from), last(p.turn.end),
+          queue(counters + p.queue[s] + channel_block), team(p.team[s]), from(p.turn.from), last(p.turn.end),
           kept(p.turn.kept), sums(p.turn.first)
     {
     }

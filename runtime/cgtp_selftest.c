@@ -239,8 +239,7 @@ static void run_random(struct tap *tap, const cgtp_selftest *t, int number, cons
     free(input);
 }
 
-/* sum over i, j of C[i,j,k] C[i,j,m] is 1 / (2 l3 + 1) where k = m, else zero; likewise for the other two
- * pairs. */
+/* sum over i, j of C[i,j,k] C[i,j,m] is 1 / (2 l3 + 1) where k = m, else zero; likewise for the other two pairs. */
 static void test_tensors(struct tap *tap, const cgtp_selftest *t)
 {
     for (int n = 0; n < t->cgs; n++) {

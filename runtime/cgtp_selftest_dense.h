@@ -38,8 +38,7 @@ struct rows {
     const double *input[CGTP_SLOTS]; /* NULL at the target, and at w where no path has weights */
 };
 
-/* What one pair of channels (u, v) is connected with: channels z .. z + n - 1 of z, by weights w .. w + n
- * - 1. */
+/* What one pair of channels (u, v) is connected with: channels z .. z + n - 1 of z, by weights w .. w + n - 1. */
 struct tie {
     int64_t u, v, z, n, w;
 };

@@ -12,12 +12,19 @@ namespace
 
 /* The path set of the block, and its number among the blocks of that set in the order of starting. A block
  * takes a slot of the multiprocessor that it runs on, wherever there is one left: which that is the hardware
- * decides, and differs from launch to launch. All threads call. */
-template <int sets>
+ * decides, and differs from launch to launch. Of teams a block simply has the slot of its number. All threads call. */
+template <int nodes, int sets>
 CGTP_DEVICE int cgtp_block_slot(const cgtp_partition<sets> &p, unsigned *counters, int queues, int &order)
 {
     int set = 0;
     order = 0;
+    if constexpr (nodes < 0) {
+        CGTP_UNROLL
+        for (int s = 1; s < sets; s++)
+            set += cgtp_block() >= p.first[s];
+        order = (int)cgtp_block() - p.first[set];
+        return set;
+    }
     if (cgtp_thread() == 0) {
         int column = cgtp_multiprocessor() % p.multiprocessors;
         unsigned taken = cgtp_ticket(counters + sets + queues + column);
@@ -36,13 +43,14 @@ CGTP_DEVICE int cgtp_block_slot(const cgtp_partition<sets> &p, unsigned *counter
     return (int)(both >> 32);
 }
 
-/* The path set that a block helps whose own has no tiles left: the one with most work in tiles that nobody
- * has taken; -1: none has any. nodes: receivers of a tile, of so many in all; 0: tiles are ranges of edges.
- * All threads call. */
+/* The path set that a block helps whose own has no tiles left: the one with most work in tiles that nobody has taken; -1: none
+ * has any. nodes: receivers of a tile, of so many in all; 0: tiles are ranges of edges. All threads call. */
 template <int nodes, int sets>
 CGTP_DEVICE int cgtp_set_to_help(const cgtp_partition<sets> &p, unsigned *counters, int64_t receivers)
 {
     int best = -1;
+    if constexpr (nodes < 0)
+        return best;
     if (cgtp_thread() == 0) {
         float most = 0;
         CGTP_UNROLL

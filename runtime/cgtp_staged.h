@@ -13,8 +13,7 @@ namespace
 
 /* ---- products with weights ---- */
 
-/* z[c,k] += sum_u t[u,k] w[u,c] for the lane's v columns c: n rows of ld weights. t begins at a multiple of 16
- * bytes. */
+/* z[c,k] += sum_u t[u,k] w[u,c] for the lane's v columns c: n rows of ld weights. t begins at a multiple of 16 bytes. */
 template <int v, int d, int n, int ld> CGTP_DEVICE void cgtp_add_columns(real *z, const real *t, const real *w)
 {
     constexpr int some = CGTP_WIDE, whole = n / some * some;

@@ -153,8 +153,7 @@ inline std::string list_text(const int64_t *number, int64_t n)
     fail(op, what + "has strides " + list_text(v.strides, dims) + ": it is not contiguous");
 }
 
-/* Is it contiguous and of these sizes, type and device? `columns` < 0: a vector. strided: each row is
- * contiguous. */
+/* Is it contiguous and of these sizes, type and device? `columns` < 0: a vector. strided: each row is contiguous. */
 inline void expect(const operation &op, const char *name, const view &v, int64_t rows, int64_t columns,
                    int32_t dtype, const device &on, bool strided = false)
 {
@@ -350,8 +349,7 @@ inline bool is_aligned(const view &v, size_t size)
            static_cast<uint64_t>(stride_of(v)) * size % (row & (~row + 1)) == 0;
 }
 
-/* An input as kernels take it: itself, or, where that is a slice that begins anywhere, a copy, which then is
- * the tensor. */
+/* An input as kernels take it: itself, or, where that is a slice that begins anywhere, a copy, which then is the tensor. */
 inline view aligned(const operation &op, const view &v, size_t size, tensor &t)
 {
     if (is_aligned(v, size))

@@ -283,8 +283,7 @@ static void bench_free(struct tuner *t, struct bench *b)
     free(b->items);
 }
 
-/* The largest difference of an output from the product's own, in units of its bound; what is no number is
- * infinitely far. */
+/* The largest difference of an output from the product's own, in units of its bound; what is no number is infinitely far. */
 static double difference(const struct tuner *t, const struct bench *b, int o)
 {
     const cgtp_selftest_output *q = &t->test->kernel[b->number].output[o];

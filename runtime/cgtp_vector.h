@@ -186,8 +186,7 @@ template <int n> CGTP_DEVICE void cgtp_store(real *p, const real *r)
     }
 }
 
-/* v neighbouring channels of d components, which are `step` elements apart: r[u * d + i] from / to
- * p[i * step + u]. */
+/* v neighbouring channels of d components, which are `step` elements apart: r[u * d + i] from / to p[i * step + u]. */
 template <int v, int d, typename T> CGTP_DEVICE void cgtp_load_components(real *r, const T *p, int64_t step)
 {
     CGTP_UNROLL

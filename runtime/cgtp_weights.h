@@ -29,10 +29,9 @@ CGTP_DEVICE void cgtp_take_weights(real (&to)[4], const real *matrix, int64_t st
     }
 }
 
-/* The weights of a path, a matrix for each channel of y whose rows are channels of x and columns those of z, or that
- * turned round (back), on their way to where lanes read them as right operands: 8 by 8 at a time, `blocks` of them side by
- * side, zeros where there are none; of each so many words. A piece is four columns of a row, or of the two rows that a
- * lane has. */
+/* The weights of a path, a matrix for each channel of y whose rows are channels of x and columns those of z, or that turned
+ * round (back), on their way to where lanes read them as right operands: 8 by 8 at a time, `blocks` of them side by side, zeros
+ * where there are none; of each so many words. A piece is four columns of a row, or of the two rows that a lane has. */
 template <int words, bool back, bool wide, int channels, int rows, int columns, int blocks> struct cgtp_weights {
     enum { DEEP = ((back ? columns : rows) + 7) / 8, SIDE = back ? blocks * 8 : blocks * 2, PARTS = back ? 2 : 4 };
     enum { PIECES = channels * DEEP * SIDE * PARTS };

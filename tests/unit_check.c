@@ -343,7 +343,7 @@ static void memory_of_the_convolution(void **state)
     expect(all, "does not fit its buffer of 4");
     p = own_loop(mixed, &all);
     p->set->sums = 1 << 16;
-    expect(all, "convolution: path set 0: a team's sums are larger than its rings");
+    expect(all, "convolution: path set 0: a team's sums are larger than its rings and buffers");
 }
 
 static void rules_of_the_convolution(void **state)
@@ -368,6 +368,7 @@ static void rules_of_the_convolution(void **state)
     assert_true(p->walk.teams);
     p->worker.teams = 3;
     p->spread[0].blocks = 2;
+    p->group[3].layout.fields = 1; /* which are added up over the warps of a block */
     expect(all, "convolution: teams of warps of several blocks");
     p = own_loop(mixed, &all);
     p->spread[0].lanes = 16, p->worker.warps = 2;

@@ -356,6 +356,7 @@ void pipeline_dump(struct text *, const struct pipeline *);
 struct print_words {
     const char *name;    /* of the kernel: what its areas end in; */
     int label;           /* of the set: what its structs do */
+    const char *step;    /* numbers of shared memory from a team's warp to the next */
     const char *index;   /* the type of numbers of nodes */
     enum precision real; /* that is computed in */
     bool first;          /* of a kernel's sets: what is said once is said here */

@@ -81,7 +81,8 @@ static void print_hand_over(struct edges *c, const struct call *call)
          "if (cgtp_hand_over<%d>(tiles, graph, tile, node, count, {l.flag_%s, l.partial_%s, PARTIAL_%s, "
          "partial_row%s%s}, lane%s))",
          blocks, name, name, name, blocks > 1 ? " + channel_block" : "",
-         c->p->walk.teams ? ", (real *)own.ring, (int)(sizeof own / sizeof(real))" : "", text_string(&list));
+         c->p->walk.teams ? arena_printf(c->a, ", (real *)&own, %s", c->words->step) : "",
+         text_string(&list));
     line(c->o, "continue;");
 }
 

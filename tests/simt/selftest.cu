@@ -473,35 +473,63 @@ static bool lanes(void)
 
 enum { SETS = 4, SLOTS = 200 };
 
-CGTP_KERNEL(32, 1) slots_kernel(const cgtp_partition<SETS> partition, unsigned *counters, int *taken)
+template <int nodes> CGTP_KERNEL(32, 1) slots_kernel(const cgtp_partition<SETS> partition, unsigned *counters, int *taken)
 {
     int index;
-    const int set = cgtp_block_slot(partition, counters, 0, index);
+    const int set = cgtp_block_slot<nodes>(partition, counters, 0, index);
     if (cgtp_lane() == 0)
         taken[set * SLOTS + index] = 1;
 }
 
-/* On devices that have more multiprocessors than there are path sets, fewer, or fewer blocks than path sets.
- */
+/* Has each block of the launch a slot of its own, and each slot a block? */
+static bool every_slot(const cgtp_partition<SETS> &d)
+{
+    bool right = true;
+    device_array<int> taken("taken", std::vector<int>(SETS * SLOTS, 0));
+    device_array<unsigned> counters("counters", (size_t)cgtp_counters(SETS, 0, d.multiprocessors));
+    clear(counters);
+    if (cgtp_launch(d.teams ? slots_kernel<CGTP_TEAMS> : slots_kernel<0>, cgtp_partition_blocks(d), 32, 0, NULL, d,
+                    counters.p, taken.p) != CGTP_OK)
+        return false;
+    std::vector<int> t = taken.get();
+    for (int s = 0; s < SETS; s++)
+        for (int i = 0; i < SLOTS; i++)
+            right &= t[(size_t)(s * SLOTS + i)] == (i < d.first[s + 1] - d.first[s]);
+    return right;
+}
+
+/* On devices that have more multiprocessors than there are path sets, fewer, or fewer blocks than path sets. */
 static bool slots(void)
 {
     const cgtp_set_cost cost[SETS] = {{1, 0, 1, false}, {7, 0, 1, false}, {2, 0, 2, false}, {3, 0, 1, true}};
     bool right = true;
     for (int multiprocessors : {1, 2, 3, 4, 5, 66})
-        for (int per = 1; per <= 3; per++) {
-            const auto d = cgtp_make_partition<SETS>(multiprocessors, per, 4, 1000, 0, cost);
-            device_array<int> taken("taken", std::vector<int>(SETS * SLOTS, 0));
-            device_array<unsigned> counters("counters", (size_t)cgtp_counters(SETS, 0, multiprocessors));
-            clear(counters);
-            if (cgtp_launch(slots_kernel, cgtp_partition_blocks(d), 32, 0, NULL, d, counters.p, taken.p) !=
-                CGTP_OK)
-                return false;
-            std::vector<int> t = taken.get();
-            for (int s = 0; s < SETS; s++)
-                for (int i = 0; i < SLOTS; i++)
-                    right &= t[(size_t)(s * SLOTS + i)] == (i < d.first[s + 1] - d.first[s]);
-        }
+        for (int per = 1; per <= 3; per++)
+            right &= every_slot(cgtp_make_partition<SETS>(multiprocessors, per, 4, 1000, 0, cost));
     return right;
+}
+
+/* Teams: as many warps as fit, for each receiver and channel block of each path set; smaller ones where the work is less, and
+ * none where there are too few warps or receivers have too many edges. */
+static bool teams(void)
+{
+    const cgtp_set_cost cost[SETS] = {{10, 0, 1, false}, {70, 0, 1, false}, {20, 0, 3, false}, {30, 0, 1, true}};
+    bool right = true, some = false;
+    for (int receivers : {1, 7, 20, 33, 60, 100}) {
+        auto d = cgtp_make_partition<SETS>(66, 2, 4, 100 * receivers, receivers, cost);
+        cgtp_make_teams(d, 4, false, 100 * receivers, receivers, cost);
+        right &= d.teams == (receivers <= 60);
+        for (int s = 0; s < SETS && d.teams; s++) {
+            const int teams = (d.first[s + 1] - d.first[s]) * 4 / d.team[s];
+            right &= teams >= receivers * cost[s].channel_blocks && teams < receivers * cost[s].channel_blocks + 4;
+            right &= d.team[s] <= d.team[1];
+            some |= d.team[s] < d.team[1];
+        }
+        right &= !d.teams || (d.first[SETS] <= 132 && every_slot(d));
+    }
+    auto d = cgtp_make_partition<SETS>(66, 2, 4, 2000, 1, cost);
+    cgtp_make_teams(d, 4, false, 2000, 1, cost);
+    return right && some && !d.teams;
 }
 
 /* Whole pairs of multiprocessors go to loops, whose path sets share them: of 33 pairs 11 and 22, which are 11
@@ -558,7 +586,7 @@ CGTP_KERNEL(128, 1) tiles_kernel(const cgtp_partition<SETS> partition, unsigned 
     CGTP_SHARED(shared);
     cgtp_tile *const tile = (cgtp_tile *)shared + cgtp_warp();
     int order;
-    int set = cgtp_block_slot(partition, counters, 3 + blocks, order);
+    int set = cgtp_block_slot<0>(partition, counters, 3 + blocks, order);
     const int warp = order * 4 + cgtp_warp();
     bool helps = false;
     do {
@@ -802,6 +830,7 @@ int main(int argc, char **argv)
     right("arrays cleared", clears);
     right("rows cleared", clears_rows);
     right("slots of blocks", slots);
+    right("teams of small graphs", teams);
     right("shares of path sets", shares);
     right("tiles, long and short", tiles);
     right("receivers without edges", lone_receivers);

@@ -76,6 +76,15 @@ static void note_calls(struct conv *c)
     }
 }
 
+/* From a warp of a team to the next, which has the same channel block. */
+static const char *team_step(const struct conv *c)
+{
+    struct arena *a = c->w->arena;
+    const char *type = c->g.sets > 1 ? arena_printf(a, "%s_warp", c->g.name) : "own";
+    return arena_printf(a, "%s(int)(sizeof(%s) / sizeof(real))",
+                        c->g.reduces && c->blocks > 1 ? arena_printf(a, "%d * ", c->blocks) : "", type);
+}
+
 static void emit_set(struct conv *c)
 {
     const struct print_words words = {.name = c->g.name,
@@ -83,7 +92,8 @@ static void emit_set(struct conv *c)
                                       .index = index_type(c->w),
                                       .real = c->w->spec->compute,
                                       .first = c->number == 0,
-                                      .alike = c->alike};
+                                      .alike = c->alike,
+                                      .step = team_step(c)};
     note_calls(c);
     emit_set_head(c);
     pipeline_print_edges(c->o, c->p, &words);
@@ -117,8 +127,13 @@ static void emit_block_of_set(struct conv *c)
     const struct conv_kernel *g = &c->g;
     const bool shares = c->p->walk.shares;
     const int blocks = c->blocks;
-    const char *channel_block = blocks > 1 ? arena_printf(w->arena, "warp %% %d", blocks) : "0";
-    const char *divided = blocks > 1 ? arena_printf(w->arena, "warp / %d", blocks) : "warp";
+    const bool placed = blocks > 1 && c->p->walk.teams && !g->reduces;
+    const char *channel_block = placed       ? arena_printf(w->arena, "unit %% %d", blocks)
+                                : blocks > 1 ? arena_printf(w->arena, "warp %% %d", blocks)
+                                             : "0";
+    const char *divided = placed       ? arena_printf(w->arena, "unit / %d * team + warp %% team", blocks)
+                          : blocks > 1 ? arena_printf(w->arena, "warp / %d", blocks)
+                                       : "warp";
     const char *member = g->sets > 1 ? arena_printf(w->arena, ".set%d", c->number) : "";
     const char *own_group = blocks > 1 ? arena_printf(w->arena, "cgtp_warp() / %d", blocks) : "cgtp_warp()";
     const char *begin = g->sets > 1 ? arena_printf(w->arena, "helps ? -1 : %s", divided) : divided;
@@ -128,6 +143,8 @@ static void emit_block_of_set(struct conv *c)
         emit_moved_launch(c);
     }
     line(o, "warp_%d &own = block.warp[cgtp_warp()]%s;", c->label, member);
+    if (placed) /* warps of a team have one channel block, others those of one edge */
+        line(o, "const int team = nodes < 0 ? partition.team[%s] : 1, unit = warp / team;", set);
     const char *slot = g->reduces ? arena_printf(w->arena, "block.broadcast + %s", own_group) : "NULL";
     line(o, "const cgtp_tile_scheduler<nodes, %d, %s> tiles(partition, %s, &own.tile, l.counters_%s, %s);",
          g->reduces ? blocks : 0, shares ? "true" : "false", set, g->name, g->reduces ? "0" : channel_block);
@@ -228,7 +245,8 @@ static void emit_kernel(struct conv *first)
         emit_block_of_set(first);
     } else {
         line(o, "int order;");
-        line(o, "int set = cgtp_block_slot(partition, l.counters_%s, %d, order);", g->name, conv_queues(g));
+        line(o, "int set = cgtp_block_slot<nodes>(partition, l.counters_%s, %d, order);", g->name,
+             conv_queues(g));
         line(o, "const int warp = order * %d + cgtp_warp();", g->warps);
         if (lone)
             line(o, "lone.clear(%s);", lone);

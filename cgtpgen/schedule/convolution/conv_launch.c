@@ -81,9 +81,10 @@ static void emit_main_launch(struct source *w, struct out *o, const struct conv_
     if (walk->teams && g->edge_buffer)
         line(o, "if (turn.first)");
     if (walk->teams)
-        line(o, "cgtp_make_teams(partition, %d, graph->items, graph->receivers, cost[0]);", g->warps);
+        line(o, "cgtp_make_teams(partition, %d, %s, graph->items, graph->receivers, cost);", g->warps,
+             g->reduces ? "true" : "false");
     if (cleared)
-        emit_step(o, "!partition.team && ", clear_call(cleared));
+        emit_step(o, "!partition.teams && ", clear_call(cleared));
     if (walk->few)
         line(o, "const bool few = %scgtp_few_edges(graph->items, graph->receivers, %s, %s);",
              g->edge_buffer ? "turn.end - turn.from == graph->items && " : "",
@@ -92,19 +93,13 @@ static void emit_main_launch(struct source *w, struct out *o, const struct conv_
     if (g->whole && g->edge_buffer) /* where no sums leave, tiles are ranges of edges */
         few = arena_printf(w->arena, "turn.first ? code::%s<%d> : ", g->name, walk->nodes);
     const char *teams =
-        walk->teams ? arena_printf(w->arena, "partition.team ? code::%s<CGTP_TEAMS> : ", g->name) : "";
-    const char *blocks = "cgtp_partition_blocks(partition)";
-    if (walk->teams)
-        blocks = arena_printf(w->arena,
-                              "partition.team ? cgtp_team_blocks(partition, %d, graph->receivers, cost[0]) "
-                              ": %s",
-                              g->warps, blocks);
+        walk->teams ? arena_printf(w->arena, "partition.teams ? code::%s<CGTP_TEAMS> : ", g->name) : "";
     emit_step(o, "",
               arena_printf(w->arena,
-                           "cgtp_launch_early(%s%scode::%s<%d>, %s, %d, "
+                           "cgtp_launch_early(%s%scode::%s<%d>, cgtp_partition_blocks(partition), %d, "
                            "sizeof(code::%s_block), stream, l, partition)",
-                           teams, few, g->name, g->whole && !g->edge_buffer ? walk->nodes : 0, blocks,
-                           threads, g->name));
+                           teams, few, g->name, g->whole && !g->edge_buffer ? walk->nodes : 0, threads,
+                           g->name));
     line(o, "}");
 }
 

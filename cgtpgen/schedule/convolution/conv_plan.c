@@ -14,7 +14,8 @@ enum {
         64 << 10, /* of copies under way on a multiprocessor, from which on that buffer gets the memory */
     PATHS_MOST = 1024, /* each is code of its own: compilers take a minute for these */
     FEW_INSTRUCTIONS =
-        12 << 10,    /* of all loops of a kernel that has a second one for few edges per receiver */
+        12 << 10, /* of all loops of a kernel that has a second one for few edges per receiver */
+    TEAM_INSTRUCTIONS = 6 << 10, /* of several path sets, where they have a third one for small graphs */
     TILE_SHARE = 500 /* a path set's time per edge from which on one receiver is enough for a tile */
 };
 
@@ -97,9 +98,10 @@ static bool leaves_by(const struct spec *s, enum slot slot, int parts, enum rout
 /* Is there a kernel of its own for small graphs? */
 static void choose_teams(struct convolution *g)
 {
-    const struct path_set *s = &g->set[0];
-    g->teams =
-        g->few && g->hands_over && g->sets == 1 && g->warps % s->channel_blocks == 0 && conv_team_fits(g, s);
+    g->teams = g->may_team && g->hands_over;
+    for (int i = 0; i < g->sets; i++)
+        g->teams &=
+            (!g->reduces || g->warps % g->set[i].channel_blocks == 0) && conv_team_fits(g, &g->set[i]);
 }
 
 /* What is written of a set, as one of those that its pipeline computes. */
@@ -257,6 +259,7 @@ static void choose_tiles(struct convolution *g, const struct spec *s, int instru
     for (int i = 0; i < g->sets; i++)
         short_edges |= (int)cost_share(&g->set[i].work, kernel_size(g->demand->kernel) / 4) < TILE_SHARE;
     g->few = s->reduction != REDUCTION_INVARIANT && instructions <= FEW_INSTRUCTIONS;
+    g->may_team = g->few && (g->sets == 1 || instructions <= TEAM_INSTRUCTIONS);
     g->few_nodes = single || !short_edges ? 1 : NODES_MOST;
 }
 

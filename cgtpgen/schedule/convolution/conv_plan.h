@@ -113,7 +113,8 @@ struct convolution {
     bool wide;    /* or as the sum is of a wider type than arithmetic */
     bool whole; /* tiles are whole receivers, in every graph, so that a sum depends on its own edges alone */
     bool hands_over;  /* warps hand each other parts of a receiver's sums */
-    bool teams;       /* has a kernel of its own for small graphs, in which those warps are of one block */
+    bool may_team;    /* has little enough code for one of its own for small graphs? */
+    bool teams;       /* it has one, in which those warps are of one block */
     bool few;         /* has a kernel of its own for graphs with few edges per receiver */
     int few_nodes;    /* receivers of a tile where tiles are whole receivers */
     bool edge_buffer; /* B outputs are summed by a second kernel, in the order of by_sender */
@@ -193,7 +194,7 @@ static inline bool conv_only_sums(const struct convolution *g)
     return !g->b_outputs && !g->a_outputs && !g->w_outputs;
 }
 
-/* Bytes of a stage; do a warp's sums of a receiver fit in the place of its ring? */
+/* Bytes of a stage; do a warp's sums of a receiver fit in the place of its ring and its buffers? */
 static inline int conv_stage_bytes(const struct path_set *s)
 {
     return s->pipeline->group[0].layout.bytes;
@@ -201,7 +202,7 @@ static inline int conv_stage_bytes(const struct path_set *s)
 static inline bool conv_team_fits(const struct convolution *g, const struct path_set *s)
 {
     return LANES * s->g_length * conv_sum_words(g) * kernel_size(g->demand->kernel) <=
-           g->stages * conv_stage_bytes(s);
+           g->stages * conv_stage_bytes(s) + g->buffers * g->buffer_bytes;
 }
 
 /* What paths share that are alike: nothing; the loops of their path sets; one path set, and forms. */

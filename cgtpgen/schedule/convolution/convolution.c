@@ -105,8 +105,9 @@ static void check_set(struct checker *c, const struct schedule *s, const struct 
     const struct worker *k = &p->worker;
     const int stages = p->of_warp.field[0].count[0];
     check_that(c, stages >= 2, "a ring of %d stages", stages);
-    check_that(c, !p->walk.teams || conv_partial_bytes(s, p) <= stages * p->group[RING].layout.bytes,
-               "path set %d: a team's sums are larger than its rings", number);
+    const int room = stages * p->group[RING].layout.bytes + p->group[STAGING].layout.bytes;
+    check_that(c, !p->walk.teams || p->worker.lanes * p->set->sums * p->size <= room,
+               "path set %d: a team's sums are larger than its rings and buffers", number);
     for (int i = 0; i < p->spreads; i++) {
         const struct spread *q = &p->spread[i];
         const int width = q->lanes * q->channels;
@@ -137,9 +138,9 @@ static void check(struct checker *c, const struct schedule *s)
                    "rounding errors of %s are %scarried along", demand_output(s->demand, o)->name,
                    route_keeps(&s->route[o]) ? "" : "not ");
     }
-    check_that(c, !g.first->walk.teams || (g.sets == 1 && g.warps % g.first->spread[0].blocks == 0),
-               "teams of warps of several blocks");
     for (const struct pipeline *p = g.first; p; number += p->sets, p = p->next) {
+        check_that(c, !p->walk.teams || !g.reduces || g.warps % p->spread[0].blocks == 0,
+                   "teams of warps of several blocks");
         check_set(c, s, p, number);
         check_together(c, s->demand->plan->problem->path, p);
         for (int i = 1; i < p->sets; i++)
