@@ -137,7 +137,7 @@ static void print_cost(struct text *out, const struct schedules *all)
     text_printf(out, "to compile, by %s:", backend_of(all)->rates.compiler);
     for (int i = 0; i < plan->kernels; i++)
         text_printf(out, "%s %s %s", i ? "," : "", plan->kernel[i].form->name,
-                    duration_text(out->arena, kernel_compile_seconds(out->arena, all, &all->kernel[i])));
+                    duration_text(out->arena, kernel_effort(out->arena, all, &all->kernel[i]).seconds));
     text_printf(out, "\n");
 }
 
@@ -155,6 +155,14 @@ static void json_path(struct text *out, const struct path *p)
     for (int i = 0; i < rank; i++)
         text_printf(out, "%s%d", i ? ", " : "", shape[i]);
     text_printf(out, "]}");
+}
+
+static void json_effort(struct text *out, struct effort e)
+{
+    text_printf(out, "\"compile_seconds\": %.3g, \"compile_counts\": {", e.seconds);
+    for (int i = 0; i < EFFORT_COUNT; i++)
+        text_printf(out, "%s\"%s\": %.6g", i ? ", " : "", effort_name[i], e.count[i]);
+    text_puts(out, "},\n     ");
 }
 
 static void json_kernel(struct text *out, const struct schedules *all, const struct kernel_schedule *s,
@@ -189,7 +197,7 @@ static void json_kernel(struct text *out, const struct schedules *all, const str
     text_printf(out, "\"bytes_per_item_planned\": %.17g,\n     ", memory_moved(out->arena, all, s));
     memory_json(out, all, m);
     text_puts(out, ",\n     ");
-    text_printf(out, "\"compile_seconds\": %.3g, ", kernel_compile_seconds(out->arena, all, s));
+    json_effort(out, kernel_effort(out->arena, all, s));
     text_printf(out, "\"bytes_per_row\": {\"sender\": %.17g, \"receiver\": %.17g, \"shared\": %.17g}}",
                 k->bytes_row[INDEX_SENDER], k->bytes_row[INDEX_RECEIVER], k->bytes_row[INDEX_SHARED]);
 }

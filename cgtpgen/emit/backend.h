@@ -8,12 +8,29 @@
 
 #include "schedule/schedule.h"
 
-/* Seconds of the compiler: of starting it, and of each thing that a source has (effort.c). */
+/* What is counted in a source, with all that is inlined and unrolled in it (effort.c). */
+enum effort_kind {
+    EFFORT_ARGUMENT, /* commas in functions: of calls, of what is declared */
+    EFFORT_PRODUCT,
+    EFFORT_LOOP,  /* of a GPU's kernel, over tiles and items */
+    EFFORT_CALL,  /* of the runtime, and of functions that are not inlined */
+    EFFORT_DENSE, /* sums with blocks of weights on a CPU, up to as many as are compiled for their sizes */
+    EFFORT_BLOCK, /* the same on a GPU, of weights that each item has */
+    /* Of the whole: */
+    EFFORT_HEAD,          /* commas between functions: of their parameters, of constants */
+    EFFORT_LONG_ARGUMENT, /* arguments, of which a long function's take more than their share */
+    EFFORT_LONG_PRODUCT,  /* products, in the same way */
+    EFFORT_LONG_LOOP,     /* products in each loop of their function */
+    EFFORT_CALLEE,        /* functions of a GPU that are not inlined */
+    EFFORT_INSTANCE,      /* arguments of kernels that are templates, in all their instances */
+    EFFORT_COUNT
+};
+
+/* Seconds of the compiler: of starting it, and of each thing that is counted. */
 struct compile_rates {
     const char *compiler;
-    double start, argument, loop, dense;
-    double long_code; /* of each product in each loop */
-    double sweep, call, function;
+    double start;
+    double rate[EFFORT_COUNT];
 };
 
 struct backend {

@@ -162,9 +162,8 @@ const struct backend backend_c = {
     .evaluations = c_evaluations,
     .kernel = emit_kernel,
     .rates = {.compiler = "gcc -O3",
-              .start = 0.038,
-              .dense = 0.0084,
-              .sweep = 0.0079,
-              .call = 0.0014,
-              .function = 0.00025},
+              .rate = {[EFFORT_CALL] = 0.0013,
+                       [EFFORT_DENSE] = 0.0067,
+                       [EFFORT_HEAD] = 0.0017,
+                       [EFFORT_LONG_PRODUCT] = 0.00038}},
 };

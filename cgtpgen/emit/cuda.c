@@ -339,6 +339,12 @@ const struct backend backend_cuda = {
     .suffix = ".cu",
     .evaluations = cuda_evaluations,
     .kernel = emit_kernel,
-    .rates =
-        {.compiler = "nvcc -O3", .start = 0.32, .argument = 0.00083, .loop = 0.11, .long_code = 0.000018},
+    .rates = {.compiler = "nvcc -O3",
+              .start = 0.55,
+              .rate = {[EFFORT_CALL] = 0.0021,
+                       [EFFORT_BLOCK] = 0.0085,
+                       [EFFORT_LONG_ARGUMENT] = 0.0016,
+                       [EFFORT_LONG_LOOP] = 3e-6,
+                       [EFFORT_CALLEE] = 0.069,
+                       [EFFORT_INSTANCE] = 0.00034}},
 };

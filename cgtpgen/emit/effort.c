@@ -1,23 +1,62 @@
-/* effort.c - see effort.h. What is counted stands in the text, so that it is right whatever wrote it. */
+/* effort.c - see effort.h. What is counted stands in the text, so that it is right whatever wrote it.
+ * Functions are read in their order, so that what a call of one means is known where it is read. */
 #include "emit/effort.h"
+#include "util/hash.h"
 
 #include <ctype.h>
 #include <string.h>
 
-struct counts {
-    double argument; /* commas: of calls, of what is declared */
-    double product;
-    double loop;                 /* of a GPU's kernel, over tiles and items; what stands in them is inlined */
-    double dense;                /* sums with blocks of weights, each of which is compiled for its sizes */
-    double sweep;                /* loops on a CPU, over channels, items and nodes: some become several */
-    double call;                 /* of paths' codes, where compilers may put these */
-    double function, before;     /* products of functions, weighed; those of the functions before */
-    double templates, instances; /* kernels of long code that are templates; what is launched of them */
+const char *const effort_name[EFFORT_COUNT] = {"argument",     "product",   "loop",   "call",
+                                               "dense",        "block",     "head",   "long_argument",
+                                               "long_product", "long_loop", "callee", "instance"};
+
+struct function {
+    const char *name;
+    size_t length; /* of the name */
+    bool inlined;  /* it counts where it is called */
+    bool callee;   /* of a GPU's kernel, and not inlined */
+    int launched;  /* instances of a template; 0: it is none */
+    double count[EFFORT_COUNT];
+};
+
+/* A loop that is unrolled, or a statement that is the body of one. */
+struct unrolled {
+    int depth; /* braces around it */
+    bool block;
+    double times; /* that what stands around it counts */
+};
+
+enum { UNROLLED_MOST = 32 };
+
+/* Where the reader is. */
+struct reader {
+    struct function *function;
+    int functions, capacity;
+    struct hash names;         /* of functions */
+    double between;            /* commas that stand in no function */
+    struct function *now;      /* the function that is read; NULL: what stands there does not count */
+    struct function announced; /* what begins at the next brace of the first column, if it has a name */
+    int depth;
+    double times; /* that what is read counts */
+    struct unrolled unrolled[UNROLLED_MOST];
+    int unrolls;
 };
 
 static bool begins(const char *at, const char *word)
 {
     return *at == *word && strncmp(at, word, strlen(word)) == 0;
+}
+
+static bool in_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+static const char *after_word(const char *at)
+{
+    while (in_word(*at))
+        at++;
+    return at;
 }
 
 static int number_at(const char *at)
@@ -29,57 +68,155 @@ static int number_at(const char *at)
     return n;
 }
 
-/* cgtp_weights_columns(3, 10, ..: three sums for each of ten rows. So few rows are no loop. */
-static int dense_at(const char *at)
+static struct function *find(const struct reader *r, const char *name, size_t length)
+{
+    int i = hash_first(&r->names, hash_bytes(0, name, length));
+    while (i >= 0 && (r->function[i].length != length || memcmp(r->function[i].name, name, length)))
+        i = hash_next(&r->names, i);
+    return i < 0 ? NULL : &r->function[i];
+}
+
+/* A line of the first column: the head of a function is one word after the other up to its name. */
+static void read_head(struct reader *r, const char *line)
+{
+    r->announced = (struct function){.inlined = begins(line, "CGTP_DEVICE "),
+                                     .callee = begins(line, "CGTP_DEVICE_CALL ")};
+    for (const char *at = line; *at && *at != '\n' && *at != '{' && *at != ';'; at++) {
+        const char *end = after_word(at);
+        if (*end == '(' && end > at && !begins(at, "CGTP_KERNEL(")) {
+            r->announced.name = at, r->announced.length = (size_t)(end - at);
+            return;
+        }
+        at = end > at ? end - 1 : at;
+    }
+}
+
+static void begin_function(struct reader *r)
+{
+    r->depth = 1, r->times = 1, r->unrolls = 0;
+    if (!r->announced.name)
+        return;
+    r->function = arena_grow(r->names.arena, r->function, r->functions, &r->capacity, sizeof *r->function);
+    r->now = &r->function[r->functions++];
+    *r->now = r->announced;
+    hash_add(&r->names, hash_bytes(0, r->now->name, r->now->length));
+}
+
+static void end_function(struct reader *r)
+{
+    r->now = NULL;
+    r->announced.name = NULL;
+    r->depth = 0, r->unrolls = 0;
+}
+
+/* for (int u = 0; u < 4; u += 2): what follows counts twice, or as often as compilers write it out at most.
+ * Returns where that begins; what has no number of turns is left as it stands. */
+static const char *read_for(struct reader *r, const char *head, int most)
+{
+    const char *test = begins(head, "for (int ") ? strstr(head, "; ") : NULL;
+    const char *limit = test ? after_word(test + 2) : NULL;
+    const char *close = limit && begins(limit, " < ") ? strchr(limit, ')') : NULL;
+    const int end = close ? number_at(limit + 3) : 0;
+    if (!end || r->unrolls == UNROLLED_MOST)
+        return head;
+    const char *step = limit;
+    while (step < close && !begins(step, " += "))
+        step++;
+    const int by = step < close ? number_at(step + 4) : 1, turns = by > 0 && by < end ? end / by : 1;
+    for (close++; isspace((unsigned char)*close);)
+        close++;
+    r->unrolled[r->unrolls++] = (struct unrolled){r->depth, *close == '{', r->times};
+    r->times *= turns < most ? turns : most;
+    return close;
+}
+
+/* A block or a statement ends, and with it those of which it is the body. */
+static void end_unrolled(struct reader *r, bool block)
+{
+    const struct unrolled *last;
+    while (r->unrolls && (last = &r->unrolled[r->unrolls - 1])->depth == r->depth && (block || !last->block))
+        r->times = last->times, r->unrolls--;
+}
+
+static void add(struct reader *r, int what)
+{
+    if (r->now)
+        r->now->count[what] += r->times;
+}
+
+/* A call of the runtime. cgtp_weights_columns(3, 10, ..: three sums for each of ten rows; so few rows are no
+ * loop. */
+static void read_call(struct reader *r, const char *at, const char *arguments)
 {
     enum { SWEEP = 4 }; /* rows */
-    if (!begins(at, "cgtp_weights_"))
-        return 0;
-    while (*at && *at != '(')
-        at++;
-    const int components = number_at(at + (*at == '('));
-    while (*at && *at != ' ')
-        at++;
-    return number_at(at + (*at == ' ')) >= SWEEP ? components : 0;
+    add(r, EFFORT_CALL);
+    if (begins(at, "cgtp_add_columns") || begins(at, "cgtp_add_dots") || begins(at, "cgtp_add_outer"))
+        add(r, EFFORT_BLOCK);
+    const char *rows = begins(at, "cgtp_weights_") && *arguments == '(' ? strchr(arguments, ' ') : NULL;
+    if (r->now && rows && number_at(rows + 1) >= SWEEP)
+        r->now->count[EFFORT_DENSE] += r->times * number_at(arguments + 1);
 }
 
-/* A line that calls the code of a path: uvu_1_2_1(.. */
-static bool is_call(const char *line)
+/* A loop, with what stands before it. */
+static const char *read_loop(struct reader *r, const char *at)
 {
-    const char *at = line;
-    while (*at == ' ')
+    enum { SPONTANEOUS = 3, ALL = 1 << 20 }; /* turns that a compiler writes out, unasked and asked to */
+    const bool unrolled = begins(at, "CGTP_UNROLL"), kept = begins(at, "CGTP_LOOP");
+    if (kept)
+        add(r, EFFORT_LOOP);
+    for (at = unrolled || kept ? after_word(at) : at; isspace((unsigned char)*at);)
         at++;
-    const char *name = at;
-    while (isalnum((unsigned char)*at) || *at == '_')
-        at++;
-    return name > line && *name == 'u' && *at == '(' && strchr("uvw", name[1]) && strchr("uvw", name[2]);
+    if (!begins(at, "for ("))
+        return at;
+    const char *after = read_for(r, at, unrolled ? ALL : kept ? 1 : SPONTANEOUS);
+    return after == at ? after_word(at) : after;
 }
 
-/* A function ends. What is done with each of its instructions takes longer the more there are, up to what
- * compilers look at at once. */
-static void end_function(struct counts *c)
+/* A word, with what is called by it. */
+static const char *read_word(struct reader *r, const char *at)
 {
-    const double far = 300, n = c->product - c->before;
-    c->function += n * n / (n + far);
-    c->before = c->product;
+    const char *end = after_word(at);
+    const struct function *called;
+    const bool call = *end == '(' || *end == '<';
+    if (begins(at, "for (") || begins(at, "CGTP_LOOP\n") ||
+        (begins(at, "CGTP_UNROLL") && isspace((unsigned char)*end)))
+        return read_loop(r, at);
+    if (begins(at, "code::")) { /* launched */
+        const char *name = end + 2, *close = after_word(name);
+        struct function *kernel = *close == '<' ? find(r, name, (size_t)(close - name)) : NULL;
+        if (kernel)
+            kernel->launched++;
+        return close;
+    }
+    if (call && begins(at, "cgtp_")) {
+        read_call(r, at, end);
+    } else if (call && r->now && (called = find(r, at, (size_t)(end - at)))) {
+        for (int i = 0; i < EFFORT_COUNT && called->inlined; i++)
+            r->now->count[i] += r->times * called->count[i];
+        if (!called->inlined)
+            add(r, EFFORT_CALL);
+    }
+    return end;
 }
 
-/* code::NAME<.., but for gathers, which are short. */
-static bool is_instance(const char *at)
+/* What begins in the first column of a line. */
+static const char *read_line(struct reader *r, const char *line)
 {
-    if (!begins(at, "code::"))
-        return false;
-    bool gather = false;
-    for (at += strlen("code::"); isalnum((unsigned char)*at) || *at == '_'; at++)
-        gather |= begins(at, "_gather_");
-    return *at == '<' && !gather;
+    if (*line == '{')
+        return begin_function(r), line + 1;
+    if (*line == '}')
+        return end_function(r), line + 1;
+    if (!r->now && isalpha((unsigned char)*line))
+        read_head(r, line);
+    return line;
 }
 
-/* What begins there is counted; where to go on, NULL: the text ends. What begins it is looked at first, for
- * texts are long. */
-static const char *count_at(struct counts *c, const char *at)
+/* What begins there is counted; where to go on, NULL: the text ends. */
+static const char *read_at(struct reader *r, const char *at)
 {
     const char *close;
+    if (isalpha((unsigned char)*at) || *at == '_')
+        return read_word(r, at);
     switch (*at) {
     case '/':
         close = at[1] == '*' ? strstr(at + 2, "*/") : at - 1;
@@ -88,53 +225,70 @@ static const char *count_at(struct counts *c, const char *at)
         close = begins(at, "[] = {") ? strstr(at, "};") : at;
         return close ? close + 1 : NULL;
     case ',':
-        c->argument++;
+        r->between += !r->now;
+        add(r, EFFORT_ARGUMENT);
         break;
     case ' ':
-        c->product += at[1] == '*' && at[2] == ' ';
+        if (at[1] == '*' && at[2] == ' ')
+            add(r, EFFORT_PRODUCT);
         break;
-    case 'C':
-        c->loop += begins(at, "CGTP_LOOP\n");
+    case '{':
+        r->depth++;
         break;
-    case '>':
-        c->templates += begins(at, ">\nCGTP_KERNEL(");
+    case '}':
+        r->depth--;
+        end_unrolled(r, true);
         break;
-    case 'f':
-        c->sweep += begins(at, "for (");
+    case ';':
+        end_unrolled(r, false);
         break;
     case '\n':
-        c->call += is_call(at + 1);
-        if (at[1] == '}')
-            end_function(c);
-        break;
-    case 'c':
-        c->dense += dense_at(at);
-        c->instances += is_instance(at);
-        break;
+        return read_line(r, at + 1);
     default:
+        if (isdigit((unsigned char)*at))
+            return after_word(at);
         break;
     }
     return at + 1;
 }
 
-/* text is NUL-terminated. */
-static struct counts count(const char *text)
+/* What is done with each of n instructions takes longer the more there are, up to what compilers look at at
+ * once. */
+static double growing(double n, double most)
 {
-    struct counts c = {0};
-    for (const char *at = text; at && *at;)
-        at = count_at(&c, at);
-    return c;
+    return n * n / (n + most);
 }
 
-double compile_seconds(const struct backend *b, const char *text)
+/* text is NUL-terminated. */
+static void count(struct arena *a, const char *text, double total[EFFORT_COUNT])
+{
+    const double most = 60; /* of sums with weights, that compilers inline */
+    struct reader r = {.names.arena = a};
+    for (const char *at = read_line(&r, text); at && *at;)
+        at = read_at(&r, at);
+    for (const struct function *f = r.function; f < r.function + r.functions; f++) {
+        const double times = f->inlined ? 0 : f->launched ? f->launched : 1;
+        for (int i = 0; i < EFFORT_COUNT; i++)
+            total[i] += times * f->count[i];
+        total[EFFORT_LONG_ARGUMENT] += growing(times * f->count[EFFORT_ARGUMENT], 3000);
+        total[EFFORT_LONG_PRODUCT] += growing(times * f->count[EFFORT_PRODUCT], 1000);
+        total[EFFORT_LONG_LOOP] += times * f->count[EFFORT_PRODUCT] * f->count[EFFORT_LOOP];
+        total[EFFORT_CALLEE] += f->callee;
+        total[EFFORT_INSTANCE] += f->launched ? times * f->count[EFFORT_ARGUMENT] : 0;
+    }
+    total[EFFORT_HEAD] = r.between;
+    if (total[EFFORT_DENSE] > most)
+        total[EFFORT_DENSE] = most;
+}
+
+struct effort effort_of(struct arena *a, const struct backend *b, const char *text)
 {
     const struct compile_rates *r = &b->rates;
-    const struct counts c = count(text);
-    const double times = c.templates > 0 ? c.instances / c.templates : 1;
-    const double loop = times * c.loop;
-    return r->start + r->argument * c.argument + r->dense * c.dense + r->loop * loop +
-           r->long_code * times * c.product * loop + r->sweep * c.sweep + r->call * c.call +
-           r->function * c.function;
+    struct effort e = {.seconds = r->start};
+    count(a, text, e.count);
+    for (int i = 0; i < EFFORT_COUNT; i++)
+        e.seconds += r->rate[i] * e.count[i];
+    return e;
 }
 
 const struct backend *backend_of(const struct schedules *all)
@@ -145,13 +299,13 @@ const struct backend *backend_of(const struct schedules *all)
     return backend_table[i];
 }
 
-double kernel_compile_seconds(struct arena *a, const struct schedules *all,
-                              const struct kernel_schedule *kernel)
+struct effort kernel_effort(struct arena *a, const struct schedules *all,
+                            const struct kernel_schedule *kernel)
 {
     const struct backend *b = backend_of(all);
     struct text source = {.arena = a};
     b->kernel(&source, all, kernel);
-    return compile_seconds(b, text_string(&source));
+    return effort_of(a, b, text_string(&source));
 }
 
 const char *duration_text(struct arena *a, double seconds)

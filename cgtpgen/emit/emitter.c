@@ -299,7 +299,7 @@ void emit_lint(const struct schedules *all, const struct output_file *file, int 
     enum { LONG = 60 }; /* seconds */
     const struct backend *b = backend_of(all);
     for (int i = 0; i < files; i++) {
-        const double seconds = file[i].kernel >= 0 ? compile_seconds(b, file[i].text) : 0;
+        const double seconds = file[i].kernel >= 0 ? effort_of(diag->arena, b, file[i].text).seconds : 0;
         if (seconds < LONG)
             continue;
         const struct spec_kernel *k = &all->plan->problem->spec->kernel[file[i].kernel];

@@ -1,34 +1,66 @@
 #!/usr/bin/env python3
 """Fits how long compilers take for generated sources (cgtpgen/emit/effort.h), and says how far off that is.
 
-    tests/bench/compile.py measure BACKEND FOLDER SPEC...   processor time of each kernel: rows for the table
-    tests/bench/compile.py fit BACKEND                      rates by the rows that are for it, tried on the others
+    tests/bench/compile.py measure BACKEND FOLDER KERNEL...  processor time of each kernel: rows for the table
+    tests/bench/compile.py fit BACKEND                       rates by the rows that are for it, tried on the others
 
-The table is tests/data/compile_BACKEND.tsv: a kernel's name, what it is for (fit or unseen), seconds, counts. Cores run
-slower while others are used too, by a factor that changes: the seconds of each kernel are divided by those of a small
-one that is compiled before and after it, and multiplied by what that takes at best. Needs numpy for the fit; nvcc for cuda.
+The table is tests/data/compile_BACKEND.tsv: a kernel's name, what it is for (fit or unseen), seconds. Layers are of specs/, also in
+another precision (mace_medium_float64_forward), or drawn by tests/gpu/drawn.py (conv_77_4_forward: seed 77, number 4). What is
+counted, the generator says. Cores run slower while others are used too, by a factor that changes: the seconds of each kernel are
+divided by those of a small one that is compiled before and after it, and multiplied by what that takes at best. Needs numpy for
+the fit; nvcc for cuda.
 """
-import glob
+import json
 import os
 import re
 import resource
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, 'tests/gpu')
+import drawn  # noqa: E402
+
+GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
 COMPILERS = {'c': ['gcc', '-O3'], 'cuda': [os.environ.get('NVCC', 'nvcc'), '-std=c++17', '-O3', '-arch=sm_90']}
 SMALL = 'generated/nequip_water_backward.c'
-COUNTED = ('argument', 'loop', 'dense', 'sweep', 'call', 'function', 'long_code')
+COUNTED = {'c': ('call', 'dense', 'head', 'long_product'),
+           'cuda': ('call', 'block', 'long_argument', 'long_loop', 'callee', 'instance')}
+MANY = 1.5  # a factor
 
 
-def counts(text):
-    """As cgtpgen/emit/effort.c has them."""
-    text = re.sub(r'\[\] = {.*?};', '', re.sub(r'/\*.*?\*/', '', text, flags=re.S), flags=re.S)
-    templates = text.count('>\nCGTP_KERNEL(')
-    times = len(re.findall(r'code::(?!\w+_gather_)\w+<', text)) / templates if templates else 1
-    dense = sum(int(sums) for sums, rows in re.findall(r'cgtp_weights_\w+\((\d+), (\d+)', text) if int(rows) > 3)
-    functions = [len(re.findall(r' \*(?= )', function)) for function in text.split('\n}')[:-1]]
-    return (text.count(','), times * len(re.findall(r' \*(?= )', text)), times * text.count('CGTP_LOOP\n'), dense, text.count('for ('),
-            len(re.findall(r'(?m)^ +u[uvw]{2}\w*\(', text)), sum(n * n / (n + 300) for n in functions))
+def layer_of(kernel):
+    """The name of a kernel's layer, and of the kernel in it."""
+    return re.fullmatch(r'(.+?)_((?:double_)?backward|forward)', kernel).groups()
+
+
+def spec_of(layer):
+    """The text of a spec."""
+    other = re.fullmatch(r'(.+)_(float64|float16|bfloat16)', layer)
+    for name in [layer] + ([other.group(1)] if other else []):
+        if os.path.exists(f'specs/{name}.yaml'):
+            with open(f'specs/{name}.yaml') as file:
+                text = file.read()
+            if name == layer:
+                return text
+            text = re.sub(r'^precision:.*\n', '', text, flags=re.M)
+            return re.sub(r'^name:.*', f'name: {layer}\nprecision: {other.group(2)}', text, flags=re.M)
+    seed, number = layer.split('_')[-2:]
+    return drawn.layer(int(seed), int(number)).text()
+
+
+def generated(backend, *options, text):
+    return subprocess.run([GENERATOR, f'--backend={backend}', '-Wno-all', *options, '-'], input=text, text=True, check=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+def said(backend, kernels):
+    """What the generator says of kernels, by their names: {'compile_seconds', 'compile_counts', ..}"""
+    found = {}
+    for layer in sorted({layer_of(kernel)[0] for kernel in kernels}):
+        for kernel in json.loads(generated(backend, '--print=json', text=spec_of(layer)))['kernels']:
+            found[f'{layer}_{kernel["name"]}'] = kernel
+    return found
 
 
 def seconds_of(*command):
@@ -38,53 +70,42 @@ def seconds_of(*command):
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def measure(backend, folder, specs):
-    out = f'{folder}/{backend}'
-    subprocess.run([os.environ.get('CGTPGEN', 'build/cgtpgen'), f'--backend={backend}', '-Wno-all', '-o', out, *specs],
-                   check=True)
-    names = [os.path.splitext(os.path.basename(spec))[0] for spec in specs]
-
+def measure(backend, folder, kernels):
     def small():
         return seconds_of('gcc', '-O3', '-Iruntime', '-c', '-o', f'{folder}/object.o', SMALL)
     best, rows = min(small() for _ in range(5)), []
-    for path in sorted(glob.glob(f'{out}/*.{backend if backend == "c" else "cu"}')):
-        name = os.path.splitext(os.path.basename(path))[0]
-        if name in names:
-            continue  # a descriptor
+    for kernel in kernels:
+        generated(backend, '-o', f'{folder}/{backend}', text=spec_of(layer_of(kernel)[0]))
         before = small()
-        seconds = seconds_of(*COMPILERS[backend], '-Iruntime', '-c', '-o', f'{folder}/object.o', path)
-        beside = (before + small()) / 2
-        with open(path) as file:
-            rows.append((name, seconds / beside, counts(file.read())))
+        seconds = seconds_of(*COMPILERS[backend], '-Iruntime', '-c', '-o', f'{folder}/object.o',
+                             f'{folder}/{backend}/{kernel}.{"c" if backend == "c" else "cu"}')
+        rows.append((kernel, seconds / (before + small()) * 2))
         best = min(best, before)
-    for name, times, numbers in rows:
-        print(name, 'unseen', f'{times * best:.3f}', *(f'{number:.0f}' for number in numbers), sep='\t')
+    for kernel, times in rows:
+        print(kernel, 'unseen', f'{times * best:.3f}', sep='\t')
 
 
-def table(backend):
-    """[(name, fit or unseen, seconds, counts)]"""
+def table(backend, word):
+    """{kernel: seconds} of the rows that are for this."""
     with open(f'tests/data/compile_{backend}.tsv') as file:
         rows = [line.split() for line in file if not line.startswith('#')]
-    return [(row[0], row[1], float(row[2]), [float(number) for number in row[3:]]) for row in rows]
+    return {row[0]: float(row[2]) for row in rows if row[1] == word}
 
 
-def counted(numbers):
-    """What rates are of: what is counted, and products in each loop, of which code that is long takes more than its share."""
-    return [number for i, number in enumerate(numbers) if i != 1] + [numbers[1] * numbers[2]]
-
-
-def off(rates, rows):
-    """How many times too long or too short the prediction is, of each row."""
-    predicted = [rates[0] + sum(rate * number for rate, number in zip(rates[1:], counted(row[3]))) for row in rows]
-    return [max(p / row[2], row[2] / p) for p, row in zip(predicted, rows)]
+def off(predicted, seconds):
+    """How many times too long or too short."""
+    return max(predicted / seconds, seconds / predicted)
 
 
 def fit(backend):
     import numpy
-    rows = table(backend)
-    used = [row for row in rows if row[1] == 'fit']
-    seconds = numpy.array([row[2] for row in used])
-    numbers = numpy.array([[1, *counted(row[3])] for row in used])
+    rows = {word: table(backend, word) for word in ('fit', 'unseen')}
+    counts = said(backend, [*rows['fit'], *rows['unseen']])
+
+    def counted(kernel):
+        return [1, *(counts[kernel]['compile_counts'][word] for word in COUNTED[backend])]
+    seconds = numpy.array(list(rows['fit'].values()))
+    numbers = numpy.array([counted(kernel) for kernel in rows['fit']])
     draw = numpy.random.default_rng(1)
 
     def error(rates):
@@ -98,13 +119,12 @@ def fit(backend):
             if error(other) < least:
                 rates, least = other, error(other)
         found.append((least, list(rates)))
-    rates = min(found)[1]
-    print(*(f'.{word} = {rate:.2g}' for word, rate in zip(('start', *COUNTED), rates)), sep=', ')
-    for word in 'fit', 'unseen':
-        some = [row for row in rows if row[1] == word]
-        far = sorted(zip(off(rates, some), some))
-        print(f'{word}: {sum(times <= 1.5 for times, _ in far)} of {len(far)} within a factor of 1.5, worst {far[-1][0]:.2f} '
-              f'({far[-1][1][0]})')
+    rates = [float(f'{rate:.2g}') for rate in min(found)[1]]
+    print(*(f'{word} = {rate:g}' for word, rate in zip(('start', *COUNTED[backend]), rates)), sep=', ')
+    for word, some in rows.items():
+        far = sorted((off(numpy.dot(rates, counted(kernel)), some[kernel]), kernel) for kernel in some)
+        print(f'{word}: {sum(times <= MANY for times, _ in far)} of {len(far)} within a factor of {MANY}, worst {far[-1][0]:.2f} '
+              f'({far[-1][1]})')
 
 
 if __name__ == '__main__':
