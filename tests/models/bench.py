@@ -147,7 +147,7 @@ def training_step(found, model, inputs):
 
 
 def set_for(step, model):
-    """Do its parameters take gradients? Said before its steps, not in each: that takes half a millisecond."""
+    """Do its parameters take gradients? Said before its steps, not in each, which takes 0.4 ms for MACE."""
     model.requires_grad_(step is training_step)
 
 
