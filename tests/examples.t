@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """docs/examples/ does what it says, built outside of this tree."""
+import glob
 import os
 import re
 import shutil
@@ -79,6 +80,20 @@ def test_graph(folder):
     equal(told, wanted, 'graph: sums over edges that came in another order')
 
 
+def test_no_runtime(folder):
+    """Nothing is installed, and no RUNTIME is given: the first line says what to do, and is all there is."""
+    shutil.copytree('docs/examples', folder)
+    nowhere = ENVIRONMENT | {'PKG_CONFIG_LIBDIR': f'{folder}/nowhere', 'PKG_CONFIG_PATH': '', 'LC_ALL': 'C'}
+    given = [word for word in VARIABLES if not word.startswith('RUNTIME=')]
+    for path in sorted(glob.glob(f'{folder}/*/Makefile')):
+        run = subprocess.run(['make', '-s', *given], cwd=os.path.dirname(path), env=nowhere, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, text=True)
+        name = os.path.basename(os.path.dirname(path))
+        ok(run.returncode == 2 and re.fullmatch(r'Makefile:\d+: \*\*\* pkg-config finds no installed cgtpgen: say make RUNTIME=FOLDER, '
+                                                r'.* in PKG_CONFIG_PATH\.  Stop\.\n', run.stdout),
+           f'{name}: without a runtime one line says what to do', run.stdout)
+
+
 def test_ctypes(folder):
     made = make(folder)
     ok(made.returncode == 0, 'ctypes: builds', made.stdout)
@@ -142,4 +157,5 @@ with tempfile.TemporaryDirectory() as ROOT:
         test(f'{ROOT}/{name}')
         if name in PRODUCT:
             test_names(f'{ROOT}/{name}', name, PRODUCT[name])
+    test_no_runtime(f'{ROOT}/no runtime')
 done()

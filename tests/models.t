@@ -26,7 +26,8 @@ STEPS = ['--steps=1000'] if ASKED else ['--steps=40', '7net-0']
 CHECKS = [('any', 'interface'), ('any', 'pairs'), ('mace', 'check', 'mace'), ('nequip', 'check', 'nequip'), ('sevennet', 'check', 'sevennet'),
           ('allegro', 'check', 'allegro'), ('mace', 'kinds'), ('mace', 'calculators'), ('mace', 'mliap'), ('nequip', 'commands', 'nequip'),
           *((name, 'graphs', name) for name in ('mace', 'nequip', 'sevennet', 'allegro')),
-          ('mace', 'scripts', 'mace'), ('sevennet', 'scripts', 'sevennet'), ('sevennet', 'trained')]
+          ('mace', 'scripts', 'mace'), ('sevennet', 'scripts', 'sevennet'), ('sevennet', 'trained'),
+          *([('mace', 'wheel')] if ASKED else [])]
 ON_A_GPU = {'check', 'graphs', 'trained'}
 
 

@@ -77,6 +77,7 @@ def error_of(call):
 
 
 def numbers():
+    shutil.rmtree(FOLDER, ignore_errors=True)  # an earlier run's
     plain, model = fresh(), fresh()
     given = inputs(plain)
     log = io.StringIO()

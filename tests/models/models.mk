@@ -31,8 +31,8 @@ gpu-models: $(BUILD)/cgtpgen
 	$(Q)$(call quoted,$(MODELS_PYTHON)) tests/models/plot.py $(MODELS)/bench.tsv > $(MODELS)/models.svg
 models-venv:
 	$(Q)$(call quoted,$(PYTHON)) -m venv $(MODELS)/venv
-	$(Q)$(MODELS)/venv/bin/pip install torch==2.15.0 'setuptools>=70.1' e3nn==0.6.0 nequip==0.19.1 nequip-allegro==0.8.3 \
-	    sevenn==0.13.0 torch-ema prettytable python-hostlist configargparse GitPython h5py orjson matplotlib \
+	$(Q)$(MODELS)/venv/bin/pip install torch==2.15.0 'setuptools>=70.1' scikit-build-core e3nn==0.6.0 nequip==0.19.1 \
+	    nequip-allegro==0.8.3 sevenn==0.13.0 torch-ema prettytable python-hostlist configargparse GitPython h5py orjson matplotlib \
 	    $(if $(shell nvidia-smi -L 2> /dev/null),cuequivariance-torch==0.13.0 cuequivariance-ops-torch-cu13==0.13.0 \
 	    platformdirs openequivariance==0.7.0)
 	$(Q)$(MODELS)/venv/bin/pip install --no-deps --target $(MODELS)/mace-site mace-torch==0.3.16 e3nn==0.4.4

@@ -58,12 +58,12 @@ def exact(model):
             buffer.copy_(o3.wigner_3j(*map(int, name.split('_w3j_')[1].split('_')), dtype=torch.float64))
 
 
-def fresh(name, dtype):
-    """A calculator of a trained model in a type."""
+def fresh(name, dtype, rounded=False):
+    """A calculator of a trained model in a type. rounded: with 3j symbols as its checkpoint has them."""
     from sevenn.calculator import SevenNetCalculator
     calculator = SevenNetCalculator(name, device=DEVICE, **MODELS[name])
     model = calculator.model.to(dtype)
-    exact(model)
+    rounded or exact(model)
     model.onehot_idx_to_onehot.register_forward_hook(
         lambda module, arguments, data: data.update({key: data[key].to(dtype) for key in ('x', 'node_attr')}) or data)
     return calculator
@@ -133,6 +133,12 @@ def gradients(calculator, atoms):
     return {name: g for name, g in found.items() if g is not None}
 
 
+def symbols(name):
+    """A float32 checkpoint's 3j symbols, which a model of float64 keeps, are what its numbers differ by from exact ones."""
+    (_, forces, _), (_, exactly, _) = (call(fresh(name, torch.float64, rounded), salt(), torch.float64) for rounded in (True, False))
+    ok(1e-11 < distance(forces, exactly) < 1e-7, f'{name}: 3j symbols of a float32 checkpoint are rounded', distance(forces, exactly))
+
+
 def derivatives(name):
     plain, fast = fresh(name, torch.float64), accelerate(fresh(name, torch.float64), f'{FOLDER}/trained_kernels', quiet=True)
     atoms = salt()
@@ -195,6 +201,7 @@ def dynamics(name):
 
 for named in NAMED or MODELS:
     numbers(named)
+    symbols(named)
     derivatives(named)
     torch.set_default_dtype(torch.float32)
     dynamics(named)

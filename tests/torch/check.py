@@ -14,6 +14,7 @@ import io
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -492,6 +493,49 @@ def check_errors():
     fails(RuntimeError, 'x has shape [2, 8], not [4, 8]', lambda: layer(x, y, w, m.prepare_graph(edge_index, 4)), 'nodes')
     fails(RuntimeError, 'y has shape [3, 4], not [2, 4]', lambda: layer(x, y, w, m.prepare_graph(edge_index[:, :2], 2)._replace(
         order=None)), 'edges')
+
+
+THREADS = """
+import os, re, sys, torch
+from {package} import shared
+torch.set_num_threads(int(sys.argv[1]))
+x, y, w = (torch.ones(1024 if shared.PRODUCT.index[s] == 'item' else 1, shared.PRODUCT.dim[s]) for s in 'xyw')
+with open('/proc/self/maps') as file:
+    libraries = set(re.findall(r'/\\S*lib(?:gomp|omp|iomp5)[-.]\\S*', file.read()))
+before = len(os.listdir('/proc/self/task'))
+shared.TensorProduct(internal_weights=False)(x, y, w)
+print(len(libraries), len(os.listdir('/proc/self/task')) - before)
+"""
+SPAWNED = """
+import torch
+from {package} import shared
+def call(number):
+    x, y, w = (torch.ones(1024 if shared.PRODUCT.index[s] == 'item' else 1, shared.PRODUCT.dim[s]) for s in 'xyw')
+    return shared.TensorProduct(internal_weights=False)(x, y, w).sum().item()
+if __name__ == '__main__':
+    here = call(0)
+    with torch.multiprocessing.get_context('spawn').Pool(2) as pool:
+        print(set(pool.map(call, range(4))) == {{here}})
+"""
+
+
+def check_threads():
+    """Kernels have the threads that PyTorch is told to have, where both have one library of OpenMP; workers that are spawned work,
+    after calls here."""
+    def told(text, *words):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(f'{folder}/program.py', 'w') as file:
+                file.write(text.format(package=os.path.basename(FOLDER)))
+            environment = {key: value for key, value in os.environ.items() if key != 'OMP_NUM_THREADS'}
+            environment['PYTHONPATH'] = os.path.dirname(FOLDER)
+            return subprocess.run([sys.executable, '-W', 'ignore', f'{folder}/program.py', *words], text=True, timeout=300,
+                                  env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+    found = {n: told(THREADS, str(n)) for n in (1, 3)}
+    if found[1].startswith('1 '):
+        equal(found, {1: '1 0\n', 3: '1 2\n'}, 'torch.set_num_threads: kernels start as many threads')
+    else:
+        skip('torch.set_num_threads', f'there are several libraries of OpenMP: {found[1]}')
+    equal(told(SPAWNED), 'True\n', 'workers that are spawned after a call')
 
 
 PARTS = {name[6:]: part for name, part in globals().items() if name.startswith('check_')}

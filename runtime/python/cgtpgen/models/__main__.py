@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
+from typing import Any
 
 import torch
 
@@ -13,12 +15,21 @@ from .fast import Left, Site
 
 def load(path: str) -> torch.nn.Module:
     """A whole model that torch.save wrote, or a checkpoint or a name of sevenn's or NequIP's."""
-    try:
-        found = torch.load(path, map_location="cpu", weights_only=False)
-    except FileNotFoundError:
-        found = None
-    if isinstance(found, torch.nn.Module):
-        return found
+    with contextlib.redirect_stdout(sys.stderr):  # which packages write to when they are imported
+        try:
+            found = torch.load(path, map_location="cpu", weights_only=False)
+        except FileNotFoundError:
+            found = None
+        if isinstance(found, torch.nn.Module):
+            return found
+        try:
+            return load_checkpoint(path, found)
+        except (ImportError, ValueError) as error:
+            what = "there is no such file, and no model of that name" if found is None else "it is no whole model, and no file"
+            raise FileNotFoundError(f"{path}: {what} that sevenn or NequIP reads here ({str(error).splitlines()[0]})") from error
+
+
+def load_checkpoint(path: str, found: Any) -> torch.nn.Module:
     if found is None or "model_state_dict" in found and "config" in found:
         from sevenn.util import load_checkpoint
         return load_checkpoint(path).build_model()

@@ -119,6 +119,7 @@ class Record:
         on_gpu = self.inputs[EDGES].device.type == "cuda"
         self.others = torch.zeros(len(self.same), dtype=torch.bool, pin_memory=on_gpu)
         self.known = torch.cuda.Event() if on_gpu else None
+        self.beside = torch.cuda.Stream(priority=-1) if on_gpu else None
         self.graph = copied(step.graph_of(data))
         self.modules, tensors = parts_of(step.model)
         self.tensors = [(tensor, tensor.data_ptr(), tensor.detach()) for tensor in tensors]  # whose memory stays theirs
@@ -143,20 +144,29 @@ class Record:
             all(a is b and a.data_ptr() == place for a, (b, place, _) in zip(tensors, self.tensors))
 
     def take(self, data: Any) -> None:
-        """Brings a step's numbers to where the record has them, and asks which of those that it was made for are others."""
+        """Brings a step's numbers to where the record has them."""
         with torch.no_grad():
             torch._foreach_copy_([self.inputs[name] for name in self.moved], [data[name] for name in self.moved])
-            if self.same:
-                self.others.copy_(torch.stack([(self.inputs[name] != data[name]).any() for name in self.same]), non_blocking=True)
-            if self.known is not None:
-                self.known.record()
+
+    def compare(self, data: Any) -> None:
+        """Asks which of the numbers that it was made for are others."""
+        if self.same:
+            with torch.no_grad():
+                found = torch.stack([(self.inputs[name] != data[name]).any() for name in self.same])
+                self.others.copy_(found, non_blocking=True)
 
     def run(self, step: Step, data: Any) -> Optional[dict[str, Any]]:
         """The results of the step; None where it is another than the one that was recorded."""
         self.take(data)
-        self.replay()  # looked at meanwhile is whether it was of use
+        if self.beside is not None:
+            self.beside.wait_stream(torch.cuda.current_stream())
+        self.replay()  # looked at meanwhile, beside it, is whether it was of use
+        with torch.cuda.stream(self.beside):
+            self.compare(data)
+            if self.beside is not None:
+                self.known.record()
         is_same = self.is_of(step.model)
-        if self.known is not None:
+        if self.beside is not None:
             self.known.synchronize()
         others = {name for name, other in zip(self.same, self.others.tolist()) if other}
         if not is_same or others - {EDGES}:

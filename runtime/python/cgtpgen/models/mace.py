@@ -2,6 +2,7 @@
 """MACE: its convolutions by its own switch for fused ones, skip connections by element, contractions, linear layers."""
 from __future__ import annotations
 
+import functools
 import inspect
 from typing import Any
 
@@ -88,7 +89,7 @@ class Model(Fast):
 
     def cgtp_asked(self, arguments: Any, options: dict[str, Any]) -> set[str]:
         """The options that are on."""
-        names = list(inspect.signature(type(self).cgtp_bases[0].forward).parameters)[2:]
+        names = parameters_of(type(self).cgtp_bases[0].forward)[2:]
         return {name for name, value in {**dict(zip(names, arguments)), **options}.items() if value}
 
     def __init__(self, *arguments: Any, **settings: Any):
@@ -100,6 +101,11 @@ class Model(Fast):
 
     def attach(self, layers: list[Any]) -> None:
         pass
+
+
+@functools.lru_cache(maxsize=None)
+def parameters_of(function: Any) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
 
 
 STEPS = {name: Model for name in MODELS}
