@@ -168,14 +168,15 @@ static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int 
 #endif
 
 /* Gives each receiver teams, one for each path set and channel block, of as many warps of one block as there are, where that
- * pays: in small graphs. Smaller first are those whose warps would have done their part first. Of many edges that come by
- * chance few receivers have over 3 sqrt(n) more than the mean of n. group: are a receiver's channel blocks in one block? */
+ * pays: in small graphs. Smaller first are those whose warps would have done their part first. Of edges that come by chance
+ * some receivers have 2 sqrt(n) more than the mean of n; an instruction takes the longer the more blocks a multiprocessor has.
+ * group: are a receiver's channel blocks in one block? */
 template <int sets>
 static inline void cgtp_make_teams(cgtp_partition<sets> &d, int warps, bool group, int64_t items, int64_t receivers,
                                    const cgtp_set_cost *cost)
 {
     const int64_t slots = (int64_t)d.multiprocessors * d.per_multiprocessor, mean = receivers ? items / receivers : 0;
-    const int64_t most = mean + (int64_t)(3 * sqrt((double)mean));
+    const int64_t most = mean + (int64_t)ceil(2 * sqrt((double)mean));
     for (int s = 0; s < sets; s++)
         d.team[s] = group ? warps / cost[s].channel_blocks : warps;
     for (int least = 0; least >= 0;) {
@@ -190,7 +191,10 @@ static inline void cgtp_make_teams(cgtp_partition<sets> &d, int warps, bool grou
                 least = s, shortest = time;
         }
         if (first[sets] <= slots) {
-            d.teams = receivers && longest - items * all / (slots * warps) <= CGTP_TEAM_GAIN;
+            const int64_t ranges = items * all / (slots * warps), each = d.multiprocessors;
+            const int64_t resident = first[sets] > each ? first[sets] : each;
+            d.teams = receivers && longest - ranges <= CGTP_TEAM_GAIN &&
+                      longest * resident / each - ranges * d.per_multiprocessor <= CGTP_TEAM_GAIN;
             for (int s = 0; s < sets && d.teams; s++)
                 d.first[s + 1] = (int)first[s + 1];
             return;
