@@ -465,7 +465,7 @@ def check_plan(kernel, plan, log):
         bounds = re.search(rf'CGTP_KERNEL\((\d+), (\d+)\) {function}\(', source)
         equal(bounds and bounds.groups(), (str(threads), str(blocks)),
               f'{product} {kernel}: {name}, launch bounds')
-        launch = re.search(rf'cgtp_launch_early\((?:partition\.team\s+\?\s+code::{function}<CGTP_TEAMS>\s+:\s+)?few\s+\?\s+'
+        launch = re.search(rf'cgtp_launch_early\((?:partition\.teams\s+\?\s+code::{function}<CGTP_TEAMS>\s+:\s+)?few\s+\?\s+'
                            rf'code::{function}<[^;]*?,\s+(\d+),\s+sizeof\(code::{function}_block\),\s+stream,', source, re.S)
         size = re.search(rf'sizeof\({function}_block\) == (\d+)', source)
         static, dynamic = kernels[name]['shared'], gpu['shared_bytes_per_block']
