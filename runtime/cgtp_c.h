@@ -47,8 +47,7 @@ static inline int64_t cgtp_part(int64_t n, int64_t part, int64_t parts)
     return n / parts * part + (n % parts < part ? n % parts : part);
 }
 
-/* The first row of part `part` when rows are divided so that each part has about as many edges: row pointers
- * first[0 .. rows]. */
+/* The first row of part `part` when rows are divided so that each part has about as many edges: row pointers first[0 .. rows]. */
 static inline int64_t cgtp_part_by_edges(const int64_t *first, int64_t rows, int64_t part, int64_t parts)
 {
     if (part == 0 || part == parts)
@@ -198,8 +197,7 @@ static inline real cgtp_sum(int64_t n, const real *restrict a)
 #define CGTP_REASSOCIATES
 #endif
 
-/* sum += term, with the rounding errors gathered in `error` (Neumaier's variant of Kahan's summation); the
- * total is sum + error. */
+/* sum += term, with the rounding errors gathered in `error` (Neumaier's variant of Kahan's summation); the total is sum + error. */
 static inline void cgtp_add_compensated(int64_t n, const real *restrict term, real *restrict sum,
                                         real *restrict error)
 {
@@ -341,8 +339,7 @@ static inline void cgtp_weights_outer(int d, int64_t n, int64_t m, int64_t ld, c
     CGTP_BY_COMPONENTS(cgtp_weights_outer_d, d, n, m, ld, in, at, gw)
 }
 
-/* Without weights, for n channels that are summed and m of the sum: out[k,c] += sum_b t[k,b], and back:
- * p[k,b] = sum_c in[k,c] */
+/* Without weights, for n channels that are summed and m of the sum: out[k,c] += sum_b t[k,b], and back: p[k,b] = sum_c in[k,c] */
 static inline void cgtp_ones_z(int d, int64_t n, int64_t m, const real *restrict t, real *restrict out)
 {
     for (int k = 0; k < d; k++) {

@@ -430,8 +430,7 @@ static inline cgtp_status cgtp_launch(void (*kernel)(Parameters...), int64_t blo
     return cgtp_launch_as(false, kernel, blocks, threads, shared, stream, arguments...);
 }
 
-/* The same for a kernel that begins with cgtp_launch_wait(): it may start before the launch before it on the
- * stream has ended. */
+/* The same for a kernel that begins with cgtp_launch_wait(): it may start before the launch before it on the stream has ended. */
 template <typename... Parameters, typename... Arguments>
 static inline cgtp_status cgtp_launch_early(void (*kernel)(Parameters...), int64_t blocks, int threads,
                                             size_t shared, cgtp_stream stream, Arguments... arguments)

@@ -235,8 +235,7 @@ CGTP_DEVICE real cgtp_sum_lanes(real value)
     return value;
 }
 
-/* Without weights, for n channels that are summed, and m of the sum: out[c,k] += sum_b t[b,k], and back:
- * p[b,k] = sum_c in[c,k] */
+/* Without weights, for n channels that are summed, and m of the sum: out[c,k] += sum_b t[b,k], and back: p[b,k] = sum_c in[c,k] */
 template <int d, typename Row>
 CGTP_DEVICE void cgtp_ones_z(int n, int m, const real *t, Row out, int channel, int component)
 {

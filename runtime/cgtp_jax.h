@@ -80,8 +80,7 @@ graph_type graph_of(const std::array<int64_t, CGTP_SHARED + 1> &rows, void *cons
     return graph;
 }
 
-/* What is wrong with a call before it begins: its graph, whose numbers are looked at on a CPU, or what a device has found
- * since. */
+/* What is wrong with a call before it begins: its graph, whose numbers are looked at on a CPU, or what a device has found since. */
 template <class graph> std::string wrong_graph(const call &c, const graph &g)
 {
 #ifdef CGTP_JAX_CUDA

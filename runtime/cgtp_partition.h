@@ -161,16 +161,13 @@ static inline cgtp_partition<sets> cgtp_make_partition(int multiprocessors, int 
     return d;
 }
 
-/* With teams a warp has more edges than if all had equally many. What is gained, in instructions of a warp: the launch
- * that clears flags, the wait for it, the way of sums through memory. Tests have smaller graphs. */
-#ifndef CGTP_TEAM_GAIN
+#ifndef CGTP_TEAM_GAIN /* by teams, in instructions of a warp: a launch that clears, the wait for it, sums through memory; in tests less */
 #define CGTP_TEAM_GAIN 14000
 #endif
 
 /* Gives each receiver teams, one for each path set and channel block, of as many warps of one block as there are, where that
- * pays: in small graphs. Smaller first are those whose warps would have done their part first. Of edges that come by chance
- * some receivers have 2 sqrt(n) more than the mean of n; an instruction takes the longer the more blocks a multiprocessor has.
- * group: are a receiver's channel blocks in one block? */
+ * pays. Smaller first are those whose warps would be done first. Some receivers have 2 sqrt(n) edges more than the mean of n; the
+ * more blocks a multiprocessor has, the longer an instruction takes. group: are a receiver's channel blocks in one block? */
 template <int sets>
 static inline void cgtp_make_teams(cgtp_partition<sets> &d, int warps, bool group, int64_t items, int64_t receivers,
                                    const cgtp_set_cost *cost)
@@ -191,16 +188,15 @@ static inline void cgtp_make_teams(cgtp_partition<sets> &d, int warps, bool grou
                 least = s, shortest = time;
         }
         if (first[sets] <= slots) {
-            const int64_t ranges = items * all / (slots * warps), each = d.multiprocessors;
-            const int64_t resident = first[sets] > each ? first[sets] : each;
+            const int64_t ranges = items * all / (slots * warps), more = first[sets] - d.multiprocessors;
+            const int64_t later = more > 0 ? longest * more / d.multiprocessors : 0;
             d.teams = receivers && longest - ranges <= CGTP_TEAM_GAIN &&
-                      longest * resident / each - ranges * d.per_multiprocessor <= CGTP_TEAM_GAIN;
+                      longest + later - ranges * d.per_multiprocessor <= CGTP_TEAM_GAIN;
             for (int s = 0; s < sets && d.teams; s++)
                 d.first[s + 1] = (int)first[s + 1];
             return;
         }
-        if (least >= 0)
-            d.team[least] /= 2;
+        d.team[least < 0 ? 0 : least] /= 2;
     }
 }
 

@@ -199,8 +199,7 @@ template <typename T, typename S, int threads = S::lanes> struct cgtp_row {
             return first + k * (int64_t)wide;
     }
 
-    /* Where it is in a slice, from the slice's beginning on: an item's chunks follow each other, those of the next item
-     * those. */
+    /* Where it is in a slice, from the slice's beginning on: an item's chunks follow each other, those of the next item those. */
     template <int i> CGTP_MEMBER int in_slice(int lane) const
     {
         return own * wide +

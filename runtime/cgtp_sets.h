@@ -16,12 +16,10 @@ namespace
 template <int nodes, int sets>
 CGTP_DEVICE int cgtp_block_slot(const cgtp_partition<sets> &p, unsigned *counters, int queues, int &order)
 {
-    int set = 0;
-    order = 0;
+    int set = order = 0;
     if constexpr (nodes < 0) {
-        CGTP_UNROLL
-        for (int s = 1; s < sets; s++)
-            set += cgtp_block() >= p.first[s];
+        while (set + 1 < sets && cgtp_block() >= p.first[set + 1])
+            set++;
         order = (int)cgtp_block() - p.first[set];
         return set;
     }
@@ -49,9 +47,7 @@ template <int nodes, int sets>
 CGTP_DEVICE int cgtp_set_to_help(const cgtp_partition<sets> &p, unsigned *counters, int64_t receivers)
 {
     int best = -1;
-    if constexpr (nodes < 0)
-        return best;
-    if (cgtp_thread() == 0) {
+    if (nodes >= 0 && cgtp_thread() == 0) {
         float most = 0;
         CGTP_UNROLL
         for (int s = 0; s < sets; s++) {
