@@ -93,7 +93,7 @@ static void emit_set(struct conv *c)
                                       .real = c->w->spec->compute,
                                       .first = c->number == 0,
                                       .alike = c->alike,
-                                      .step = team_step(c)};
+                                      .step = c->p->walk.teams ? team_step(c) : NULL};
     note_calls(c);
     emit_set_head(c);
     pipeline_print_edges(c->o, c->p, &words);

@@ -106,7 +106,8 @@ static void check_set(struct checker *c, const struct schedule *s, const struct 
     const int stages = p->of_warp.field[0].count[0];
     check_that(c, stages >= 2, "a ring of %d stages", stages);
     const int room = stages * p->group[RING].layout.bytes + p->group[STAGING].layout.bytes;
-    check_that(c, !p->walk.teams || p->worker.lanes * p->set->sums * p->size <= room,
+    const int sum = precision_table[s->demand->plan->problem->spec->sum].bytes;
+    check_that(c, !p->walk.teams || p->worker.lanes * p->set->sums * sum <= room,
                "path set %d: a team's sums are larger than its rings and buffers", number);
     for (int i = 0; i < p->spreads; i++) {
         const struct spread *q = &p->spread[i];
