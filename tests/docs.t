@@ -16,7 +16,7 @@ runtime, generated, build/cgtpgen), with an installed cgtpgen in PATH. The words
     file=NAME        the block is that file of the page's folder, as it is, for commands further down
     from=PATH        the block is an excerpt of that file of this repository
     wrong            of commands: the last one fails
-    needs=WORDS      the block is skipped without these: nvcc, gpu, cmake, e3nn, torch, jax
+    needs=WORDS      the block is skipped without these: nvcc, gpu, cmake, e3nn, e3nn_jax, torch, jax
 
 With UPDATE=1 what commands print is written into the pages, for `git diff` to show; "..." stays.
 
@@ -92,7 +92,7 @@ UNRUN = {
 THERE = {'nvcc': shutil.which(NVCC) is not None, 'cmake': shutil.which('cmake') is not None,
          'gpu': shutil.which(NVCC) is not None and os.path.exists('/dev/nvidia0'),
          **{name: subprocess.run([PYTHON, '-c', f'import {name}'], stderr=subprocess.DEVNULL).returncode == 0
-            for name in ('e3nn', 'torch', 'jax')}}
+            for name in ('e3nn', 'e3nn_jax', 'torch', 'jax')}}
 
 
 class Block:

@@ -31,11 +31,11 @@ CHECKS = [('any', 'interface'), ('any', 'pairs'), ('mace', 'check', 'mace'), ('n
 ON_A_GPU = {'check', 'graphs', 'trained'}
 
 
-def run(name, *command):
+def run(name, *command, **more):
     path = [MACE] * (name == 'mace' and MACE is not None) + [os.environ.get('PYTHONPATH', '')]
     environment = {'PYTHONPATH': ':'.join(filter(None, path)), 'CFLAGS': '-O1', 'OMP_NUM_THREADS': '2',
                    'CGTPGEN': os.path.abspath(os.environ.get('CGTPGEN', f'{BUILD}/cgtpgen'))}
-    return subprocess.run([PYTHON, *command], env=os.environ | environment, capture_output=True, text=True)
+    return subprocess.run([PYTHON, *command], env=os.environ | environment | more, capture_output=True, text=True)
 
 
 def check(name, script, *words):
@@ -52,6 +52,25 @@ def check(name, script, *words):
         print(line, flush=True)
 
 
+def check_bench():
+    """The benchmark's systems, a few atoms of each: all are measured, and generated kernels compute what e3nn does."""
+    systems = ['mace-carbon', 'mace-carbon-f64', 'nequip-water', 'allegro', '+', 'sevennet-l2i5', 'sevennet-l4i5', 'sevennet-copper']
+    folder = os.path.abspath(f'{BUILD}/models/bench_cpu')
+    os.makedirs(folder, exist_ok=True)
+    ours = ['mace-carbon-f64', 'nequip-water', 'allegro']  # the rest takes minutes to compile
+    result = run('any', '-W', 'ignore', 'tests/models/bench.py', 'run', *systems, f'{folder}/bench.tsv', DEVICE='cpu', MODELS=folder,
+                 MODELS_MACE=MACE or '', CONTENDERS=f'e3nn|({"|".join(ours)})/cgtpgen')
+    ok(result.returncode == 0, 'bench: every contender measures', result.stdout[-2000:], result.stderr[-2000:])
+    with open(f'{folder}/bench.tsv') as file:
+        columns, *rows = (line.rstrip('\n').split('\t') for line in file)
+    found = {(row[0].split(',')[0], row[1]): dict(zip(columns, row)) for row in rows}
+    wanted = {(name, who) for name in systems if name != '+' for who in ['e3nn', *['cgtpgen'] * (name in ours)]}
+    ok(set(found) == wanted, 'bench: of every system', set(found) ^ wanted)
+    for (name, who), row in found.items():
+        ok(float(row['ms']) > 0 and float(row['difference']) < (1e-13 if name.endswith('f64') else 1e-5), f'bench: {name}, {who}', row)
+    ok(len({row[0] for row in rows if row[0].startswith('sevennet-copper, ')}) == 2, 'bench: copper in two sizes')
+
+
 def main():
     for name, *what in CHECKS:
         module = NEEDS[name]
@@ -65,6 +84,8 @@ def main():
             ok(False, f'{name}: {PYTHON} has its package (make models-venv)', there.stderr[-1000:])
         else:
             skip(f'{name}, {what[0]}', f'no {module} (make models, tests/models.t)')
+    if ASKED and not DEVICE:
+        check_bench()
     done()
 
 

@@ -85,6 +85,23 @@ def check_kernels():
     equal(list(found.table('convolutions'))[2:], ['| a | 1.000 | 1.50 | 4.00 |'], 'and their table')
 
 
+def check_models():
+    """Of whole models: what did not fit, what is recorded, sizes, and parts of a step."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = f'{folder}/models.tsv'
+        with open(path, 'w') as file:
+            print('# NVIDIA H200, torch 2', *(line.replace(' ', '\t').replace('|', ' ') for line in [
+                'model contender step ms kernels|ms GB products|ms edges|ms nodes|ms',
+                'a cgtpgen force|step 10.00 5.00 1.00 1.50 2.00 0.50', 'a e3nn force|step 30.00 25.00 9.00 - 20.00 1.00',
+                'a cgtpgen,|graphs force|step 6.00 5.00 0.10 1.50 - -', 'a FlashTP force|step out|of|memory - - - - -',
+                'b,|8|atoms cgtpgen force|step 1.00 0.50 1.00 0.10 0.20 0.10', 'b,|8|atoms e3nn force|step out|of|memory - - - - -']),
+                sep='\n', file=file)
+        equal(list(page.models_table(path)), ['| H200 | ms (kernels), GB | recorded | FlashTP | e3nn |', '|---|---|---|---|---|',
+                                              '| a, force step | 10.00 (5.00), 1.00 | 0.60 | memory | 3.00 (5.00), 9.00 |'], 'models')
+        equal(list(page.models_table(path, sizes=True))[2:], ['| b, 8 atoms, force step | 1.00 (0.50), 1.00 | memory |'], 'and their sizes')
+        equal(list(page.parts_table(path))[2:], ['| a, force step | cgtpgen | 5.0 | 1.5 | 2.0 | 0.5 | 1.0 |'], 'and what steps consist of')
+
+
 def check_layers():
     found = rows.rows()
     products = {}
@@ -208,7 +225,7 @@ def check_sparsity():
 def check_page():
     measured = dict(re.findall(r'<!-- (.*?) -->\n(.*?)\n\n', ''.join(line + '\n' for line in page.tables_of(MEASURED)), re.S))
     pages = {}
-    for path in 'docs/papers.md', 'docs/papers_h100.md':
+    for path in 'docs/papers.md', 'docs/papers_h100.md', 'docs/papers_models.md':
         with open(path) as file:
             text = file.read()
         pages[path] = dict(re.findall(r'<!-- (.*?) -->\n(.*?)\n\n', text + '\n', re.S))
@@ -216,7 +233,7 @@ def check_page():
             equal(table, measured.get(name), f'{path}, {name}: as it was measured')
         ok(len(text.splitlines()) <= 300, f'{path}: at most 300 lines')
     shown = pages['docs/papers.md']
-    equal(sorted(measured.keys() - shown.keys() - pages['docs/papers_h100.md'].keys()), [], 'all that was measured is on a page')
+    equal(sorted(measured.keys() - {name for tables in pages.values() for name in tables}), [], 'all that was measured is on a page')
     equal(next(iter(shown)), 'behind', 'what is behind or level stands first')
     with open('docs/papers_h100.svg') as file:
         ok(file.read() == '\n'.join(page.draw_contenders(page.Table('tests/papers/papers_h100.tsv'))) + '\n',
@@ -229,6 +246,6 @@ def check_page():
     ok(f'{worst:.2f}' in shown['behind'], 'the nearest of all is listed', worst)
 
 
-for check in check_tables, check_second_run, check_kernels, check_layers, check_run, check_building, check_sparsity, check_page:
+for check in check_tables, check_second_run, check_kernels, check_models, check_layers, check_run, check_building, check_sparsity, check_page:
     check()
 done()

@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
-"""Time and peak memory of a force step and of a training step of models with generated modules, beside e3nn eager,
-cuEquivariance and OpenEquivariance in the same run, on one GPU.
+"""Time and peak memory of steps of models with generated modules, beside e3nn eager, cuEquivariance, OpenEquivariance and
+FlashTP in the same run, on one GPU.
 
-    tests/models/bench.py build NAME          generates and compiles what NAME, mace, nequip or sevennet, needs
-    tests/models/bench.py run NAMES.. [TSV]   measures all contenders of these; TSV: a file for a table of the results
-    tests/models/bench.py atoms TSV           prints microseconds of an atom
+    tests/models/bench.py build SYSTEM            generates and compiles what SYSTEM, such as mace, needs (SYSTEMS below)
+    tests/models/bench.py run SYSTEMS.. [TSV]     measures all contenders of these; TSV: a file for a table of the results.
+                                                  Those after a + are made ready when all before it have been measured
+    tests/models/bench.py atoms TSV               prints microseconds of an atom
 
-MACE and NequIP have random weights, SevenNet is the trained l3i5.
+MACE, NequIP and Allegro have random weights, SevenNet is the trained l3i5, or of its architecture.
 
 A force step is energy and forces (of NequIP stress, too, which it always computes), with parameters that take no
 gradient, as calculators have them. A training step is the same and the gradients by all parameters of a loss of energy
-and forces. Float32. Times are medians of steps that are waited for; `kernels` is the sum of its kernels' times, so that
-the rest is the host's; `replayed` is the step as a CUDA graph, where it can be captured; memory is the peak of PyTorch's
-allocator. A contender whose own kernels do not run is an error; one whose package is not here is left out. Every contender is a
-process of its own: all are made ready beside one another, which for most is compiling, by steps on eight atoms, and then
+and forces. Times are medians of steps that are waited for; `kernels` is the sum of its kernels' times, so that
+the rest is the host's. Parts of that are `products`, the contender's own kernels, and matrix products with rows of `edges`,
+which are radial networks' and those inside e3nn's tensor products, and of `nodes`, as linear layers'. `replayed` is the
+step as a CUDA graph, where it can be captured; memory is the peak of PyTorch's allocator.
+A contender whose own kernels do not run is an error; one whose package is not here is left out. Every contender is a
+process of its own: all are made ready beside one another, which for most is compiling, by steps on a few atoms, and then
 measured one by one. The table is written anew after each, so that whoever stops this program has what was measured before.
 """
 import gc
@@ -25,6 +28,7 @@ import subprocess
 import sys
 import threading
 import time
+from typing import Callable, NamedTuple
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -35,53 +39,112 @@ from cgtpgen.models import accelerate  # noqa: E402
 
 FOLDER = os.path.abspath(os.environ.get('MODELS', 'build/models/bench'))
 DEVICE = os.environ.get('DEVICE', 'cuda')
-# Atoms, channels, cutoff: SiC of 87 and 46 neighbours; 6 is the cutoff of MACE-MP.
-SIZES = {'mace': ((5, 5, 25), 128, 6.0), 'nequip': ((5, 5, 25), 64, 5.0), 'sevennet': ((5, 5, 25), 128, 5.0)}
-CASES = packages.CASES | {'sevennet': packages.Trained}
-if DEVICE == 'cpu':  # to try this program out
-    SIZES = dict.fromkeys(SIZES, ((1, 1, 1), 8, 4.0))
 RUNS, SECONDS = 10, 1  # of a step, whichever comes first
-CHOSEN = os.environ.get('CONTENDERS', '.*')  # a pattern of those that are measured
+CHOSEN = os.environ.get('CONTENDERS', '.*')  # a pattern of those that are measured, CONTENDER or SYSTEM/CONTENDER
 PATIENCE = float(os.environ.get('PATIENCE', 600))  # seconds that those that are ready wait for the others
 CUEQ_CACHE = 'CUEQUIVARIANCE_OPS_NVRTC_CACHE_DIR'  # of kernels that it compiles for minutes
-COLUMNS = ['model', 'contender', 'step', 'ms', 'kernels ms', 'GB', 'replayed ms', 'difference']
-OWN = {'cgtpgen': 'forward_convolution', 'cuEquivariance': 'segmented_polynomial|uniform_1d|fused_tensor_product',
+COLUMNS = ['model', 'contender', 'step', 'ms', 'kernels ms', 'GB', 'products ms', 'edges ms', 'nodes ms', 'replayed ms', 'difference']
+OWN = {'cgtpgen': 'code::forward', 'cuEquivariance': 'segmented_polynomial|uniform_1d|fused_tensor_product',
        'OpenEquivariance': r'forward\(.*ConvData', 'FlashTP': 'fwd_sptp'}
 PACKAGES = {'cuEquivariance': 'cuequivariance_ops_torch', 'OpenEquivariance': 'openequivariance', 'FlashTP': 'flashTP_e3nn'}
+PRODUCTS = r'\bcode::|ConvData|sptp|' + OWN['cuEquivariance']  # kernels of products, whoever's
+MATRICES = 'gemm|gemv|cutlass|splitK'
 
 
-def case(name):
-    repeats, channels, cutoff = SIZES[name]
-    made = CASES[name]
-    made.layers = 4  # of NequIP, its default
-    return made(packages.crystal(repeats), channels, cutoff)
+def SiC(repeats):
+    return packages.crystal(repeats)
+
+
+def diamond(repeats):
+    return packages.crystal(repeats, name='C')
+
+
+def copper(repeats):
+    return packages.crystal(repeats, name='Cu')
+
+
+class System(NamedTuple):
+    """What is measured: a model, and what it computes. More than one size: each until one does not fit, a row each."""
+    model: type
+    channels: int
+    cutoff: float
+    kernels: str  # the folder of them, which systems of equal layers share
+    atoms: Callable = SiC
+    sizes: tuple = ((5, 5, 25),)
+    steps: tuple = ('force step', 'training step')
+    dtype: torch.dtype = torch.float32
+    more: dict = {}  # attributes of the model's case
+    contenders: str = '.*'  # a pattern
+
+
+# SiC of 87 and 46 neighbours; 6 is the cutoff of MACE-MP.
+ALLEGRO = {'num_scalar_features': 64, 'allegro_mlp_hidden_layers_width': 64, 'readout_mlp_hidden_layers_width': 32,
+           'radial_chemical_embed_dim': 64, 'scalar_embed_mlp_hidden_layers_width': 64}
+CARBON = {'atoms': diamond, 'sizes': ((5, 5, 5),), 'steps': ('force step',), 'more': {'elements': (1, 6, 7, 8, 9, 15, 16, 17)},
+          'contenders': '(?!.*alone).*'}
+LAYERS = {'layers': 4}  # NequIP's default
+SMALLER = {'sizes': ((5, 5, 10),), 'steps': ('training step',), 'contenders': '(?!.*graphs|cuEquivariance).*'}
+COPPER = (10, 14, 16, 20, 24, 28, 30, 32, 36)
+SYSTEMS = {
+    'mace': System(packages.Mace, 128, 6.0, 'mace'),
+    'nequip': System(packages.Nequip, 64, 5.0, 'nequip', more=LAYERS),
+    'sevennet': System(packages.Trained, 128, 5.0, 'sevennet'),
+    'mace-carbon': System(packages.Mace, 128, 6.0, 'mace', **CARBON),
+    'mace-carbon-f64': System(packages.Mace, 128, 6.0, 'mace_f64', dtype=torch.float64, **CARBON),
+    'nequip-water': System(packages.Nequip, 64, 5.0, 'nequip', packages.water, ((12, 12, 12),), ('force step',),
+                           more=LAYERS | {'elements': (1, 8)}),
+    'sevennet-l2i5': System(packages.Trained, 128, 5.0, 'sevennet_l2', more={'lmax': 2}, **SMALLER),
+    'sevennet-l3i5': System(packages.Trained, 128, 5.0, 'sevennet', **SMALLER),
+    'sevennet-l4i5': System(packages.Trained, 128, 5.0, 'sevennet_l4', more={'lmax': 4}, **SMALLER),
+    'allegro': System(packages.Allegro, 64, 5.0, 'allegro', sizes=((5, 5, 5),), more={'more': ALLEGRO}),
+    'sevennet-copper': System(packages.Trained, 128, 5.0, 'sevennet', copper, tuple((n, n, n) for n in COPPER), ('force step',),
+                              contenders='(?!.*graphs).*'),
+}
+if DEVICE == 'cpu':  # to try this program out
+    SYSTEMS = {name: system._replace(channels=8, cutoff=4.0, sizes=((1, 1, 1), (2, 2, 1))[:len(system.sizes)])
+               for name, system in SYSTEMS.items()}
+
+
+def case(name, size=None):
+    """Of a size, or without one of the smallest."""
+    system = SYSTEMS[name]
+    made = type(system.model.__name__, (system.model,), system.more)
+    return made(system.atoms(size or (1, 1, 1)), system.channels, system.cutoff)
 
 
 def build(name):
-    generated(name, case(name).fresh(torch.float32))
+    generated(name, case(name).fresh(SYSTEMS[name].dtype))
 
 
-# ---- contenders ----
+# ---- contenders: a function of the system's name and a model ----
+
+def as_it_is(name, model):
+    return model
+
 
 def generated(name, model, only=None, graphs=False):
-    return accelerate(model.to(DEVICE), f'{FOLDER}/{name}_kernels', dtypes=['float32'],
+    return accelerate(model.to(DEVICE), f'{FOLDER}/{SYSTEMS[name].kernels}_kernels', dtypes=[str(SYSTEMS[name].dtype)[6:]],
                       devices=['cpu'] if DEVICE == 'cpu' else ['cuda'], only=only, graphs=graphs, quiet=True)
 
 
-def as_graphs(name):
-    return {'cgtpgen, graphs': lambda model: generated(name, model, graphs=True)} if DEVICE != 'cpu' else {}
+def recorded(name, model):
+    return generated(name, model, graphs=True)
+
+
+def convolutions(name, model):
+    return generated(name, model, is_convolution)
 
 
 def is_convolution(path):
     return path.endswith('conv_tp')
 
 
-def mace_cueq(model):
+def mace_cueq(name, model):
     from mace.cli.convert_e3nn_cueq import run
     return run(model, device=DEVICE)
 
 
-def mace_oeq(model):
+def mace_oeq(name, model):
     from mace.cli.convert_e3nn_oeq import run
     return run(model, device=DEVICE)
 
@@ -95,37 +158,41 @@ def nequip_peer(model, module, name, **more):
     return model.to(DEVICE)
 
 
+def nequip_oeq(name, model):
+    return nequip_peer(model, '_tp_scatter_oeq', 'OpenEquivarianceTensorProductScatter', use_opaque=False)
+
+
+def nequip_cueq(name, model):
+    return nequip_peer(model, '_tp_scatter_cueq', 'CuEquivarianceTensorProductScatter')
+
+
 def sevennet_peer(switch):
-    """The same trained model, built with a switch of the package's own."""
-    return lambda model: case('sevennet').build(torch.float32, **{switch: True}).to(DEVICE)
+    """The same weights in a model that is built with a switch of the package's own."""
+    def made(name, model):
+        new = case(name).build(SYSTEMS[name].dtype, **{switch: True})
+        if SYSTEMS[name].more:  # weights are random
+            new.load_state_dict(model.state_dict(), strict=False)
+        return new.to(DEVICE)
+    return made
 
 
-CONTENDERS = {  # of each model the first is measured first, and so on: what matters most comes before any time limit
-    'mace': {
-        'cgtpgen': lambda model: generated('mace', model),
-        **as_graphs('mace'),
-        'cuEquivariance': mace_cueq,
-        'e3nn': lambda model: model,
-        'OpenEquivariance': mace_oeq,
-        'cgtpgen, convolutions alone': lambda model: generated('mace', model, is_convolution),
-    },
-    'nequip': {
-        'cgtpgen': lambda model: generated('nequip', model),
-        **as_graphs('nequip'),
-        'OpenEquivariance': lambda model: nequip_peer(model, '_tp_scatter_oeq', 'OpenEquivarianceTensorProductScatter',
-                                                      use_opaque=False),
-        'e3nn': lambda model: model,
-        'cuEquivariance': lambda model: nequip_peer(model, '_tp_scatter_cueq', 'CuEquivarianceTensorProductScatter'),
-    },
-    'sevennet': {
-        'cgtpgen': lambda model: generated('sevennet', model),
-        **as_graphs('sevennet'),
-        'OpenEquivariance': sevennet_peer('enable_oeq'),
-        'cuEquivariance': sevennet_peer('enable_cueq'),
-        'FlashTP': sevennet_peer('enable_flash'),
-        'e3nn': lambda model: model,
-    },
+CONTENDERS = {  # of each package the first is measured first, and so on: what matters most comes before any time limit
+    'mace': {'cgtpgen': generated, 'cgtpgen, graphs': recorded, 'cuEquivariance': mace_cueq, 'e3nn': as_it_is,
+             'OpenEquivariance': mace_oeq, 'cgtpgen, convolutions alone': convolutions},
+    'nequip': {'cgtpgen': generated, 'cgtpgen, graphs': recorded, 'OpenEquivariance': nequip_oeq, 'e3nn': as_it_is,
+               'cuEquivariance': nequip_cueq},
+    'sevennet': {'cgtpgen': generated, 'cgtpgen, graphs': recorded, 'OpenEquivariance': sevennet_peer('enable_oeq'),
+                 'cuEquivariance': sevennet_peer('enable_cueq'), 'FlashTP': sevennet_peer('enable_flash'), 'e3nn': as_it_is},
+    'allegro': {'cgtpgen': generated, 'cgtpgen, graphs': recorded, 'e3nn': as_it_is},
 }
+
+
+def contenders(name):
+    """{its name: function} of those that are measured."""
+    system = SYSTEMS[name]
+    return {who: made for who, made in CONTENDERS[system.model.name].items()
+            if re.fullmatch(system.contenders, who) and any(re.fullmatch(CHOSEN, of) for of in (who, f'{name}/{who}'))
+            and not (DEVICE == 'cpu' and 'graphs' in who)}
 
 
 # ---- measuring ----
@@ -144,6 +211,9 @@ def training_step(found, model, inputs):
     energy, forces = found.call(model, inputs, True, stress=False)[:2]
     (energy / len(found.atoms) + forces.square().mean()).backward()
     return [energy.detach(), forces.detach()]
+
+
+STEPS = {step.__name__.replace('_', ' '): step for step in (force_step, training_step)}
 
 
 def set_for(step, model):
@@ -169,6 +239,18 @@ def kernels(call):
         wait()
     rows = [(event.key, event.self_device_time_total / 1e3) for event in found.key_averages()]
     return sorted(rows, key=lambda row: -row[1])
+
+
+def matrices(call, edges):
+    """ms of matrix products of rows of edges, as of radial networks, and of others, as linear layers', by the shapes of the
+    operators that start the kernels; dashes where none does, as in a step that is replayed."""
+    from torch.profiler import ProfilerActivity, profile
+    with profile(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU], record_shapes=True) as found:
+        call()
+        wait()
+    rows = [(any(isinstance(shape, (list, tuple)) and edges in shape for shape in event.input_shapes or ()), kernel.duration / 1e3)
+            for event in found.events() for kernel in event.kernels if re.search(MATRICES, kernel.name)]
+    return [f'{sum(ms for of_edges, ms in rows if of_edges == wanted):.2f}' if rows else '-' for wanted in (True, False)]
 
 
 def captured(call):
@@ -200,45 +282,55 @@ def measure(contender, step, found, model, inputs):
         for _ in range(3):
             results = [value.cpu() for value in call()]
         if DEVICE == 'cpu':
-            return [f'{median(call):.2f}', '-', '-'], results
+            return [f'{median(call):.2f}', *'-----'], results
         torch.cuda.reset_peak_memory_stats()
         took = median(call)
         memory = torch.cuda.max_memory_allocated()
         times = kernels(call)
+        of_matrices = matrices(call, len(found.receiver))
     except torch.OutOfMemoryError:
-        return ['out of memory', '-', '-'], None
+        return ['out of memory', *'-----'], None
     for name, ms in times[:14]:
         print(f'#    {ms:8.2f} ms {name[:150]}')
     missing = [own for name, own in OWN.items() if name in contender and not any(re.search(own, k) for k, _ in times)]
     if missing:
         raise RuntimeError(f'{contender}: no kernel is called {missing[0]}')
-    return [f'{took:.2f}', f'{sum(ms for _, ms in times):.2f}', f'{memory / 2**30:.2f}'], results
+    products = sum(ms for name, ms in times if re.search(PRODUCTS, name))
+    return [f'{took:.2f}', f'{sum(ms for _, ms in times):.2f}', f'{memory / 2**30:.2f}', f'{products:.2f}', *of_matrices], results
 
 
 def contend(name, contender, into):
     """A process of one contender: makes it ready, says so, and measures when it is told to."""
-    found = case(name)
-    small = type(found)(packages.crystal(), found.channels, found.cutoff)
-    model = CONTENDERS[name][contender](found.fresh(torch.float32, DEVICE)).to(torch.float32)
-    for step in force_step, training_step:  # what is compiled at the first call is compiled now
+    system = SYSTEMS[name]
+    steps = [STEPS[step] for step in system.steps[:1 if 'graphs' in contender else None]]  # training is not recorded
+    found, small = case(name, system.sizes[0]), case(name)
+    model = contenders(name)[contender](name, found.fresh(system.dtype, DEVICE)).to(system.dtype)
+    for step in steps:  # what is compiled at the first call is compiled now
         set_for(step, model)
         for _ in range(3):
-            step(small, model, moved(small.inputs(torch.float32)))
-    inputs = found.inputs(torch.float32)
+            step(small, model, moved(small.inputs(system.dtype)))
+    inputs = found.inputs(system.dtype)
     wait()
     print('ready', flush=True)
     if not sys.stdin.readline():
         return  # who started it is no more
-    inputs = moved(inputs)
-    print(f'# {name}: {len(found.atoms)} atoms, {len(found.receiver)} edges, {found.channels} channels, {contender}')
     rows, results = [], []
-    for step in force_step, training_step:
-        columns, made = measure(contender, step, found, model, inputs)
-        rows.append([name, contender, step.__name__.replace('_', ' '), *columns, '-'])
-        results.append(made)
-        keep((rows, results), into)
-    if DEVICE == 'cuda' and 'graphs' not in contender:
+    for size in system.sizes:
+        if size != system.sizes[0]:
+            found = case(name, size)
+            inputs = found.inputs(system.dtype)
+        print(f'# {name}: {len(found.atoms)} atoms, {len(found.receiver)} edges, {found.channels} channels, {contender}')
+        for step in steps:
+            columns, made = measure(contender, step, found, model, moved(inputs))
+            called = name if len(system.sizes) == 1 else f'{name}, {len(found.atoms)} atoms'
+            rows.append([called, contender, step.__name__.replace('_', ' '), *columns, '-'])
+            results.append(made)
+            keep((rows, results), into)
+        if made is None:
+            break
+    if DEVICE == 'cuda' and 'graphs' not in contender and len(system.sizes) == 1 and force_step in steps:
         set_for(force_step, model)
+        inputs = moved(inputs)
         rows[0][-1] = captured(lambda: force_step(found, model, inputs))
         keep((rows, results), into)
 
@@ -262,7 +354,7 @@ class Contender(threading.Thread):
         self.ready, self.lines, self.start_time = None, [], time.monotonic()
         if os.path.exists(self.into):
             os.remove(self.into)
-        path = os.pathsep.join(filter(None, [name == 'mace' and os.environ.get('MODELS_MACE'), os.environ.get('PYTHONPATH')]))
+        path = os.pathsep.join(filter(None, [SYSTEMS[name].model is packages.Mace and os.environ.get('MODELS_MACE'), os.environ.get('PYTHONPATH')]))
         self.process = subprocess.Popen(
             [sys.executable, '-W', 'ignore', '-X', 'faulthandler', __file__, 'contend', name, contender, self.into],
             env={CUEQ_CACHE: f'{FOLDER}/cueq'} | os.environ | {'PYTHONPATH': path, 'OMP_NUM_THREADS': '1'}, text=True,
@@ -294,35 +386,37 @@ class Contender(threading.Thread):
 
 def run(names, table):
     """Starts all contenders, and measures them one by one once all are ready; after PATIENCE those that are, while the
-    others stand still."""
+    others stand still. Those of names after a + are started when all before are measured."""
     os.makedirs(f'{FOLDER}/cueq', exist_ok=True)
-    ranked = sorted((n, name, contender) for name in names for n, contender in enumerate(CONTENDERS[name]))
     absent = {peer for peer, package in PACKAGES.items() if importlib.util.find_spec(package) is None}
     print(*(f'# no {peer} here' for peer in sorted(absent)), sep='\n')
-    ranked = [found for found in ranked if found[2] not in absent and re.fullmatch(CHOSEN, found[2])]
-    left = [Contender(name, contender, n) for n, name, contender in ranked]
     rows, failures = [], 0
-    while left:
-        end = time.monotonic() + PATIENCE
-        while any(found.waiting() for found in left) and time.monotonic() < end:
-            time.sleep(0.2)
-        late = [found for found in left if found.waiting()]
-        for found in late:
-            found.process.send_signal(signal.SIGSTOP)
-        for found in [found for found in left if found not in late]:
-            rows += found.measured()
-            failures += found.process.returncode != 0
-            report(found, rows, table)
-        for found in late:
-            found.process.send_signal(signal.SIGCONT)
-        left = late
+    for group in ' '.join(names).split('+'):
+        # What fills the memory comes last, when the other processes have ended.
+        ranked = sorted((len(SYSTEMS[name].sizes), n, name, who) for name in group.split()
+                        for n, who in enumerate(contenders(name)) if who not in absent)
+        left = [Contender(name, who, n) for _, n, name, who in ranked]
+        while left:
+            end = time.monotonic() + PATIENCE
+            while any(found.waiting() for found in left) and time.monotonic() < end:
+                time.sleep(0.2)
+            late = [found for found in left if found.waiting()]
+            for found in late:
+                found.process.send_signal(signal.SIGSTOP)
+            for found in [found for found in left if found not in late]:
+                rows += found.measured()
+                failures += found.process.returncode != 0
+                report(found, rows, table)
+            for found in late:
+                found.process.send_signal(signal.SIGCONT)
+            left = late
     return failures
 
 
 def report(of, rows, table):
     """Prints a contender's rows, and writes all there are."""
     lines = [row + [difference(row, results, rows)] for row, results in rows]
-    print(*['\t'.join(line) for line in lines if line[:2] == [of.name, of.contender]], sep='\n', flush=True)
+    print(*['\t'.join(line) for line in lines if (line[0].split(',')[0], line[1]) == (of.name, of.contender)], sep='\n', flush=True)
     if table:
         with open(table, 'w') as file:
             file.writelines('\t'.join(line) + '\n' for line in [COLUMNS, *lines])
@@ -345,10 +439,16 @@ def atoms(table):
         found = dict(zip(columns, row))
         if found['step'] == 'force step':
             try:
-                each = f'{float(found["ms"]) * 1e3 / len(case(found["model"]).atoms):.2f} us an atom'
+                each = f'{float(found["ms"]) * 1e3 / atoms_of(found["model"]):.2f} us an atom'
             except ValueError:
                 each = found['ms']
             print(f'{found["model"]}, {found["contender"]}: {each}')
+
+
+def atoms_of(model):
+    name, _, count = model.partition(', ')
+    system = SYSTEMS[name]
+    return int(count.split()[0]) if count else len(system.atoms(system.sizes[0]))
 
 
 if __name__ == '__main__':

@@ -6,8 +6,8 @@
 #                                                     and scikit-learn lacks, as parts of 30 MB at most:
 #                                                     PARTS/models.aa, .., and PARTS/cueq.aa, .. of cuEquivariance, without
 #                                                     which all else is measured. FLASHTP: a checkout of FlashTP, to take that, too
-#     tests/models/offline.sh run PARTS RESULTS [MODEL..]    there: unpacks them into RESULTS, builds kernels, and times
-#                                                     models: mace nequip sevennet, or those that are named
+#     tests/models/offline.sh run PARTS RESULTS [SYSTEM..]    there: unpacks them into RESULTS, builds kernels, and times
+#                                                     bench.py's systems that are named, or mace nequip sevennet
 #
 # RESULTS gets bench.tsv, written anew after each contender, and logs of builds; what RESULTS/build has is not built again. The
 # last lines are microseconds an atom of each force step. It fails where a contender's own kernels did not run, but measures
@@ -97,7 +97,7 @@ run() {
     export TORCH_CUDA_ARCH_LIST
     for model; do
         path=$PYTHONPATH
-        [ "$model" != mace ] || path="$site/mace:$path"
+        case $model in +) continue ;; mace*) path="$site/mace:$path" ;; esac
         PYTHONPATH=$path $PYTHON -W ignore tests/models/bench.py build "$model" > "$results/build_$model.log" 2>&1 &
     done
     $PYTHON -c 'import openequivariance' > "$results/build_openequivariance.log" 2>&1 &

@@ -15,14 +15,29 @@ import torch
 os.environ.setdefault('TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD', '1')  # e3nn 0.4.4 loads its own constants so
 warnings.simplefilter('ignore')
 
+CRYSTALS = {'SiC': ('zincblende', 4.36), 'C': ('diamond', 3.567), 'Cu': ('fcc', 3.615)}
 
 
-def crystal(repeats=(1, 1, 1), seed=3):
-    """Zinc blende SiC, periodic, every atom moved and the cell strained, so that no force or stress is zero."""
-    atoms = ase.build.bulk('SiC', 'zincblende', a=4.36, cubic=True) * repeats
+def crystal(repeats=(1, 1, 1), seed=3, name='SiC'):
+    """Zinc blende SiC, or another one, periodic, every atom moved and the cell strained, so that no force or stress is zero."""
+    structure, constant = CRYSTALS[name]
+    atoms = ase.build.bulk(name, structure, a=constant, cubic=True) * repeats
     random = numpy.random.default_rng(seed)
     atoms.set_cell(atoms.cell.array @ (numpy.eye(3) + random.uniform(-0.03, 0.03, (3, 3))), scale_atoms=True)
     atoms.positions += random.uniform(-0.15, 0.15, atoms.positions.shape)
+    return atoms
+
+
+def water(repeats=(1, 1, 1), seed=3):
+    """Molecules of water, turned at random, on a lattice as dense as the liquid."""
+    random = numpy.random.default_rng(seed)
+    places = numpy.stack(numpy.meshgrid(*map(numpy.arange, repeats), indexing='ij'), -1).reshape(-1, 3)
+    atoms = ase.Atoms(cell=3.107 * numpy.array(repeats), pbc=True)
+    for place in places:
+        molecule = ase.build.molecule('H2O')
+        molecule.euler_rotate(*random.uniform(0, 360, 3))
+        molecule.positions += 3.107 * place + random.uniform(-0.15, 0.15, (3, 3))
+        atoms += molecule
     return atoms
 
 
@@ -35,6 +50,9 @@ def neighbours(atoms, cutoff):
 
 class Case:
     """What the packages have in common. Subclasses build a model and say how it is called."""
+
+    elements = (6, 14)  # that models of random weights know
+    more = {}  # other settings
 
     def __init__(self, atoms, channels, cutoff=4.0):
         self.atoms, self.channels, self.cutoff = atoms, channels, cutoff
@@ -67,9 +85,7 @@ class Case:
 class Mace(Case):
     """MACE large, but for channels and elements: two interactions, hidden irreps to l = 2, correlation 3."""
 
-    elements = (6, 14)
     name = 'mace'
-    more = {}  # other settings
 
     def build(self, dtype):
         from e3nn import o3
@@ -108,6 +124,11 @@ class Nequip(Case):
         set_global_state()
         super().__init__(*arguments)
 
+    def types(self):
+        names = [ase.data.chemical_symbols[z] for z in self.elements]
+        return {'type_names': names, 'per_type_energy_scales': dict.fromkeys(names, 1.0),
+                'per_type_energy_shifts': {name: -1.0 - n for n, name in enumerate(names)}}
+
     def like(self, dtype, device='cpu'):
         model = self.build(dtype)  # the type is an argument of it
         model.load_state_dict(self.model.state_dict())
@@ -117,15 +138,13 @@ class Nequip(Case):
         """NequIP, lmax 2 with both parities."""
         from nequip.model import NequIPGNNModel
         return NequIPGNNModel(
-            seed=7, model_dtype=str(dtype)[6:], r_max=self.cutoff, type_names=['C', 'Si'], num_layers=self.layers, l_max=2,
-            parity=True, num_features=self.channels, radial_mlp_depth=2, radial_mlp_width=64,
-            avg_num_neighbors=self.average,
-            per_type_energy_scales={'C': 1.0, 'Si': 1.0}, per_type_energy_shifts={'C': -1.0, 'Si': -2.0})
+            seed=7, model_dtype=str(dtype)[6:], r_max=self.cutoff, num_layers=self.layers, l_max=2, parity=True,
+            num_features=self.channels, radial_mlp_depth=2, radial_mlp_width=64, avg_num_neighbors=self.average, **self.types())
 
     def inputs(self, dtype, device='cpu', positions=None):
         positions, cell, shift, edge_index = self.tensors(torch.float64, device, positions)
-        return {'pos': positions, 'cell': cell.reshape(1, 3, 3), 'edge_index': edge_index.flip(0),
-                'edge_cell_shift': shift, 'atom_types': torch.tensor((self.atoms.numbers == 14).astype('int64'), device=device)}
+        return {'pos': positions, 'cell': cell.reshape(1, 3, 3), 'edge_index': edge_index.flip(0), 'edge_cell_shift': shift,
+                'atom_types': torch.tensor([self.elements.index(z) for z in self.atoms.numbers], device=device)}
 
     def call(self, model, inputs, training=False, stress=True):
         model.train(training) if model.training != training else None
@@ -138,14 +157,13 @@ class Allegro(Nequip):
 
     def build(self, dtype):
         from allegro.model import AllegroModel
-        return AllegroModel(
-            seed=7, model_dtype=str(dtype)[6:], r_max=self.cutoff, type_names=['C', 'Si'], l_max=2, parity=True, num_layers=2,
+        return AllegroModel(**dict(
+            seed=7, model_dtype=str(dtype)[6:], r_max=self.cutoff, l_max=2, parity=True, num_layers=2,
             num_scalar_features=16, num_tensor_features=self.channels, allegro_mlp_hidden_layers_width=16,
             allegro_mlp_hidden_layers_depth=1, readout_mlp_hidden_layers_depth=1, readout_mlp_hidden_layers_width=8,
             radial_chemical_embed={'_target_': 'allegro.nn.TwoBodyBesselScalarEmbed', 'num_bessels': 8},
             radial_chemical_embed_dim=16, scalar_embed_mlp_hidden_layers_depth=1, scalar_embed_mlp_hidden_layers_width=16,
-            avg_num_neighbors=self.average,
-            per_type_energy_scales={'C': 1.0, 'Si': 1.0}, per_type_energy_shifts={'C': -1.0, 'Si': -2.0})
+            avg_num_neighbors=self.average) | self.types() | self.more)
 
 
 class Sevennet(Case):
@@ -191,13 +209,29 @@ class Sevennet(Case):
 
 
 class Trained(Sevennet):
-    """SevenNet-l3i5 as sevenn's wheel has it; its channels and cutoff are its own."""
+    """SevenNet-l3i5 as sevenn's wheel has it; its channels and cutoff are its own. With another lmax, random weights of its
+    architecture."""
+
+    lmax = 3
+    irreps = ('128x0e', '64x1e', '32x2e', '32x3e', '32x4e')
 
     def build(self, dtype, **switches):
         from sevenn.util import load_checkpoint
-        model = load_checkpoint('7net-l3i5').build_model(**switches)
+        found = load_checkpoint('7net-l3i5')
+        model = found.build_model(**switches) if self.lmax == 3 else self.random(found, **switches)
         model.onehot_idx_to_onehot.register_forward_hook(self.cast)
         return model.to(dtype)
+
+
+    def random(self, found, enable_cueq=False, enable_flash=False, enable_oeq=False):
+        import sevenn._keys as KEY
+        from sevenn.model_build import build_E3_equivariant_model
+        config = found.config  # as build_model does it
+        hidden = ['+'.join(self.irreps[:self.lmax + 1])] * (config[KEY.NUM_CONVOLUTION] - 1)
+        return build_E3_equivariant_model(config | {
+            KEY.LMAX: self.lmax, KEY.IRREPS_MANUAL: [self.irreps[0], *hidden, self.irreps[0]],
+            KEY.CUEQUIVARIANCE_CONFIG: {'use': enable_cueq}, KEY.USE_FLASH_TP: enable_flash, KEY.USE_OEQ: enable_oeq,
+            '_flash_lammps': False})
 
 
 CASES = {case.name: case for case in (Mace, Nequip, Sevennet, Allegro)}

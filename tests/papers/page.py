@@ -268,23 +268,60 @@ def stability_table(path):
                                            for c in contenders) + " |"
 
 
-def models_table(path):
-    """Milliseconds of a step and gigabytes; of others how many times as long, in brackets that of their kernels alone."""
-    with open(path, newline="") as file:
-        gpu = re.search(r"NVIDIA (\w+)", file.readline()).group(1)
-        lines = list(csv.DictReader(file, delimiter="\t"))
-    contenders = [c for c in dict.fromkeys(line["contender"] for line in lines) if "," not in c and c != "cgtpgen"]
-    found = {(line["model"], line["step"], line["contender"]): line for line in lines}
-    yield f"| {gpu}, 5,000 atoms | ms (kernels), GB | " + " | ".join(contenders) + " |"
-    yield "|---|---|" + "---|" * len(contenders)
-    for model, step in dict.fromkeys((line["model"], line["step"]) for line in lines):
-        ours = found[model, step, "cgtpgen"]
-        cells = [f"{ours['ms']} ({ours['kernels ms']}), {ours['GB']}"]
-        for contender in contenders:
-            line = found.get((model, step, contender))
-            cells.append("-" if not line else f"{float(line['ms']) / float(ours['ms']):.2f} "
-                         f"({float(line['kernels ms']) / float(ours['kernels ms']):.2f}), {line['GB']}")
-        yield f"| {model}, {step} | " + " | ".join(cells) + " |"
+class Models:
+    """A file of tests/models/bench.py. Systems of several sizes are called `NAME, N atoms`."""
+
+    def __init__(self, path):
+        with open(path, newline="") as file:
+            self.gpu = re.search(r"NVIDIA (\w+)", file.readline()).group(1)
+            lines = list(csv.DictReader(file, delimiter="\t"))
+        self.found = {(line["model"], line["step"], line["contender"]): line for line in lines}
+        self.steps = list(dict.fromkeys((line["model"], line["step"]) for line in lines))
+        order = ["cgtpgen", "cgtpgen, graphs", *ORDER]
+        self.contenders = sorted({line["contender"] for line in lines} & set(order), key=order.index)
+
+    def number(self, column, *key):
+        """None: not measured, or without memory for it."""
+        line = self.found.get(key)
+        return float(line[column]) if line and line["ms"] != "out of memory" and line.get(column) not in (None, "-") else None
+
+    def of(self, model, step, contender):
+        """How many times as long as ours, in brackets that of kernels alone, and gigabytes."""
+        line = self.found.get((model, step, contender))
+        ms, kernels = (ratio_of(*(self.number(column, model, step, who) for who in (contender, "cgtpgen"))) for column in ("ms", "kernels ms"))
+        if not line or line["ms"] == "out of memory":
+            return "memory" if line else "-"
+        return f"{ms:.2f}" if contender == "cgtpgen, graphs" else f"{cell(ms)} ({cell(kernels)}), {line['GB']}"
+
+
+def ratio_of(theirs, ours):
+    return theirs / ours if theirs is not None and ours else math.nan
+
+
+def models_table(path, sizes=False):
+    """Milliseconds of a step and gigabytes; of others how many times as long. Either of systems of one size, or of several."""
+    table = Models(path)
+    steps = [key for key in table.steps if (", " in key[0]) == sizes and (*key, "cgtpgen") in table.found]
+    others = [c for c in table.contenders[1:] if any((*key, c) in table.found for key in steps)]
+    yield f"| {table.gpu} | ms (kernels), GB | " + " | ".join(c.replace("cgtpgen, graphs", "recorded") for c in others) + " |"
+    yield "|---|---|" + "---|" * len(others)
+    for model, step in steps:
+        line = table.found[model, step, "cgtpgen"]
+        first = "memory" if line["ms"] == "out of memory" else f"{line['ms']} ({line['kernels ms']}), {line['GB']}"
+        yield f"| {model}, {step} | " + " | ".join([first, *(table.of(model, step, c) for c in others)]) + " |"
+
+
+def parts_table(path):
+    """Of the kernels' time what products take, matrix products with rows of edges and of nodes, and the rest; milliseconds."""
+    table = Models(path)
+    columns = ("kernels ms", "products ms", "edges ms", "nodes ms")
+    yield f"| {table.gpu}, ms | who | kernels | products | matrices, edges | matrices, nodes | rest |"
+    yield "|---|---|---:|---:|---:|---:|---:|"
+    for model, step in table.steps:
+        for contender in table.contenders:
+            of = [table.number(column, model, step, contender) for column in columns]
+            if ", " not in model and None not in of:
+                yield f"| {model}, {step} | {contender} | " + " | ".join(f"{ms:.1f}" for ms in [*of, of[0] - sum(of[1:])]) + " |"
 
 
 def read_registers(path):
@@ -443,6 +480,10 @@ def tables_of(paths):
             sections[f"{name} {table.name}"] = roofline_table(table) if name == "roofline" else times_table(table, name)
     sections |= {f"predicted {table.gpu}": predicted_table(path, table) for path in stable if "ptxas" in path for table in tables
                  if table.name == table.gpu}
+    for path in (path for path in stable if "models" in path):
+        name = path.rpartition("/")[2]
+        more = {f"{name} sizes": list(models_table(path, sizes=True)), f"{name} parts": list(parts_table(path))}
+        sections |= {name: lines for name, lines in more.items() if len(lines) > 2}
     for path in stable:
         sections[path.rpartition("/")[2]] = next(made for word, made in makers.items() if word in path)(path)
     for name, lines in sections.items():
