@@ -271,9 +271,9 @@ static bool spills(const struct convolution *g, int point)
 #define KEEP_GAIN 0.97 /* of the time, from which on a receiver's rows are kept in shared memory */
 
 /* Do sets read and write parts of lines of rows of weights, of which others have the rest, at other times?
- * Then fewer are faster than by what they count: on an H200 of 20 backwards that have fewer sets so 13 took 0.60
- * to 0.98 of the time (105 + 64, 38 and 19 channels 0.60 to 0.76), 7 up to 1.09; of 10 double backwards 7
- * took 0.66 to 0.98, 3 up to 1.05, but two sets instead of four 1.29. */
+ * Then fewer are faster than by what they count: on an H200 of 24 backwards with fewer sets 17 took 0.60 to
+ * 0.99 of the time (105 + 64, 38 and 19 channels 0.60 to 0.76), 7 up to 1.09; of 7 double backwards 5 took
+ * 0.66 to 0.98, 2 up to 1.05, but with two sets instead of four 1.29. */
 static bool tears(const struct convolution *g)
 {
     return g->w_outputs && g->sets > 1 && is_uneven(g);
