@@ -142,9 +142,17 @@ static void emit_block_of_set(struct conv *c)
         line(o, "const int which = set - %d;", c->number);
         emit_moved_launch(c);
     }
-    line(o, "warp_%d &own = block.warp[cgtp_warp()]%s;", c->label, member);
+    if (g->sets > 1) /* what follows from it is then not kept through the loops of others */
+        line(o, "warp_%d &own = *(warp_%d *)cgtp_pinned_shared((unsigned char *)&block.warp[cgtp_warp()]);",
+             c->label, c->label);
+    else
+        line(o, "warp_%d &own = block.warp[cgtp_warp()]%s;", c->label, member);
     if (placed) /* warps of a team have one channel block, others those of one edge */
         line(o, "const int team = nodes < 0 ? partition.team[%s] : 1, unit = warp / team;", set);
+    if (blocks > 1 && g->sets > 1) {
+        line(o, "const int channel_block = cgtp_uniform(%s);", channel_block);
+        channel_block = "channel_block";
+    }
     const char *slot = g->reduces ? arena_printf(w->arena, "block.broadcast + %s", own_group) : "NULL";
     line(o, "const cgtp_tile_scheduler<nodes, %d, %s> tiles(partition, %s, &own.tile, l.counters_%s, %s);",
          g->reduces ? blocks : 0, shares ? "true" : "false", set, g->name, g->reduces ? "0" : channel_block);

@@ -240,20 +240,50 @@ static int most_held(const struct convolution *g)
     return most;
 }
 
+/* Have some paths channels that do not fill warps? */
+static bool is_uneven(const struct convolution *g)
+{
+    const struct problem *p = g->demand->plan->problem;
+    bool uneven = false;
+    for (int i = 0; i < p->paths; i++)
+        uneven |= g->demand->variant_of[i] >= 0 && p->path[i].mul_x % LANES != 0;
+    return uneven;
+}
+
 /* Registers of a thread at one of the device's occupancies. */
 static int point_registers(const struct convolution *g, int point)
 {
     return device_registers(g->device, g->device->occupancy[point].warps);
 }
 
+/* More than a thread has? Several path sets with both sums of receivers and gradients of x take more than is
+ * counted where a lane's channels differ: with more warps than the fewest, 100 to 200 words were spilled of
+ * 168. */
+static bool spills(const struct convolution *g, int point)
+{
+    enum { UNEVEN = 24 };
+    const bool more =
+        g->sets > 1 && g->g_outputs && g->b_outputs && g->device->occupancy[point].issue > 1 && is_uneven(g);
+    return most_held(g) + (more ? UNEVEN : 0) > point_registers(g, point);
+}
+
 #define EACH_SET 0.02  /* that much more time with each set that has a loop of its own */
 #define KEEP_GAIN 0.97 /* of the time, from which on a receiver's rows are kept in shared memory */
 
+/* Do sets read and write parts of lines of rows of weights, of which others have the rest, at other times?
+ * Then fewer are faster than by what they count: on an H200 of 24 backwards with fewer sets 17 took 0.60 to
+ * 0.99 of the time (105 + 64, 38 and 19 channels 0.60 to 0.76), 7 up to 1.09; of 7 double backwards 5 took
+ * 0.66 to 0.98, 2 up to 1.05, but with two sets instead of four 1.29. */
+static bool tears(const struct convolution *g)
+{
+    return g->w_outputs && g->sets > 1 && is_uneven(g);
+}
+
 /* Time of an edge in instructions of a warp at 8 warps a multiprocessor; fitted to measurements of the layers
  * of MACE and of NequIP on an H200, whose order it gives. Instructions and memory overlap in part. */
-static double time_of(const struct convolution *g, int point)
+static double time_of(const struct convolution *g, int point, bool torn)
 {
-    const double slices = 1.15, one_ahead = 1.2;
+    const double slices = 1.15, one_ahead = 1.2, torn_lines = g->g_outputs ? 1.6 : 2.2 - 1.2 / g->sets;
     double instructions = 0, bytes = 0;
     const bool only_sums = conv_only_sums(g);
     bool two_stages = false;
@@ -268,14 +298,17 @@ static double time_of(const struct convolution *g, int point)
         instructions += conv_scattered(g, s) *
                         conv_of_edge(s, (int)cost_instructions(&s->work), s->receiver) * s->channel_blocks /
                         issue;
-        bytes += (double)(int)s->work.bytes * s->channel_blocks * (short_slices ? slices : 1);
+        bytes += (double)(int)s->work.bytes * s->channel_blocks *
+                 (torn           ? torn_lines
+                  : short_slices ? slices
+                                 : 1);
         two_stages |= only_sums && s->memory + s->stage_bytes > warp_memory(g->device, point);
     }
     /* where rings have two stages, only one edge's rows are under way while another's are worked on: measured
      * of kernels that have only sums of receivers, whose edges take little */
     bytes *= (two_stages ? one_ahead : 1) / COST_BYTES_AN_INSTRUCTION;
     const double time = cost_overlap(instructions, bytes) * (1 + EACH_SET * (distinct - 1));
-    return most_held(g) > point_registers(g, point) ? 2 * time : time; /* it spills */
+    return spills(g, point) ? 2 * time : time;
 }
 
 /* How many times as long instructions take of loops that are longer than the cache next to the schedulers:
@@ -387,7 +420,7 @@ static struct candidate fastest_of(struct arena *scratch, const struct plan *pla
             most_of_all(scratch, plan, g, c, q, &held[choice % CHANNELS_MOST]) > point_registers(g, o))
             continue;
         divide_as(scratch, plan, g, c, q);
-        q.time = time_of(g, o);
+        q.time = time_of(g, o, tears(g));
         arena_empty(scratch);
         if (best.time == 0 || q.time < (keeps && !best.keeps_z ? KEEP_GAIN : 1) * best.time)
             best = q;
@@ -471,8 +504,9 @@ int conv_choose_sets(struct arena *a, const struct plan *plan, struct convolutio
     const int most = c->code ? (c->code << 10) / INSTRUCTION : INSTRUCTIONS_MOST; /* of a set's own loop */
     const struct candidate best =
         g->shared || g->joined ? fastest_limit(scratch, plan, g, c) : fastest(scratch, plan, g, c, most);
-    g->cost = best.time;
     divide_as(scratch, plan, g, c, best);
+    g->cost =
+        best.time * time_of(g, best.point, false) / time_of(g, best.point, tears(g)); /* as others count */
     g->set = arena_copy(a, g->set, (size_t)g->sets * sizeof *g->set);
     for (int i = 0; i < g->sets; i++)
         settle(a, &g->set[i]);
