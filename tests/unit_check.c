@@ -72,6 +72,13 @@ static const char rows[] = "cgtp: 1\nname: t\nirreps: {x: 19x0e + 19x1e + 19x2e 
                            "instructions: channelwise\nindex: {x: sender, y: item, w: item, z: receiver}\n"
                            "kernels: [forward, backward]\n";
 
+/* Fewer rows. */
+static const char few_rows[] =
+    "cgtp: 1\nname: t\nirreps: {x: 19x0e + 19x1o + 19x2e, y: 0e + 1o + 2e,\n"
+    "  z: 0e + 1o + 2e}\n"
+    "instructions: channelwise\nindex: {x: sender, y: item, w: item, z: receiver}\n"
+    "kernels: [forward, backward]\n";
+
 /* Items without a graph: two of three paths lead into one segment of z. */
 static const char batch[] = "cgtp: 1\nname: t\nirreps: {x: 32x0e, y: 1x0e + 1x1o, z: 32x0e + 32x1o}\n"
                             "instructions: [[0, 0, 0, uvu], [0, 1, 1, uvu], [0, 0, 0, uvu]]\n"
@@ -304,13 +311,14 @@ static struct pipeline *own_loop(const char *source, const struct schedules **al
 }
 
 /* Edges side by side leave each lane more of a receiver's sums: where these are much beside an edge's work,
- * as in forward, a warp has one; where nothing leaves, several. */
+ * as in forward, a warp has one; where nothing leaves, several, if one path set has all. */
 static void lanes_of_the_convolution(void **state)
 {
     const struct schedules *all;
     (void)state;
     for (int kernel = 0; kernel < 2; kernel++)
-        for (const struct pipeline *p = new_convolution(rows, kernel, &all)->pipeline; p; p = p->next)
+        for (const struct pipeline *p = new_convolution(kernel ? few_rows : rows, kernel, &all)->pipeline; p;
+             p = p->next)
             assert_int_equal(p->spread[0].lanes, kernel == 0 ? LANES : 8);
     const struct path_set one = {.lanes = LANES}, eight = {.lanes = 4};
     assert_float_equal(conv_of_edge(&one, 100, 0), 100, 1e-6);
