@@ -313,3 +313,40 @@ void conv_measure(const struct convolution *g, struct conv_seen *seen, struct pa
     *(g->wide ? &s->work.widened : &s->work.carried) = g->carries ? (double)z * zs_out / CARRY_EDGES : 0;
     s->memory = memory_of(g, s, count_moved(g, s, x), z);
 }
+
+/* Have some paths channels that do not fill warps? */
+bool conv_is_uneven(const struct convolution *g)
+{
+    const struct problem *p = g->demand->plan->problem;
+    bool uneven = false;
+    for (int i = 0; i < p->paths; i++)
+        uneven |= g->demand->variant_of[i] >= 0 && p->path[i].mul_x % LANES != 0;
+    return uneven;
+}
+
+/* Do sets read and write parts of lines of rows of weights, of which others have the rest, at other times?
+ * Then fewer are faster than by what they count: on an H200 of 24 backwards with fewer sets 17 took 0.60 to
+ * 0.99 of the time (105 + 64, 38 and 19 channels 0.60 to 0.76), 7 up to 1.09; of 7 double backwards 5 took
+ * 0.66 to 0.98, 2 up to 1.05, but with two sets instead of four 1.29. */
+bool conv_tears(const struct convolution *g)
+{
+    return g->w_outputs && g->sets > 1 && conv_is_uneven(g);
+}
+
+/* How many times as long instructions take of loops that are longer than the cache next to the schedulers:
+ * of half as long again 1.13, of twice as long 2. (On an H200; table 5's backward at lmax 5 with loops of up
+ * to 24, 28, 32 and 36 KB takes 1.351, 1.333, 1.300 and 1.288 ms, where its instructions are 1, 0.98, 0.95
+ * and 0.94 times as many; at lmax 4, of up to 24, 32 and 36 KB, 0.594, 0.580 and 0.586.) */
+double conv_waits(const struct convolution *g)
+{
+    const double slope = 0.25, far = 0.5, slope_far = 1.5, most = 2.2;
+    double work = 0, time = 0;
+    for (int i = 0; i < g->sets; i++) {
+        const double loop = (int)cost_instructions(&g->set[i].work),
+                     over = loop * INSTRUCTION / g->device->loop_bytes - 1;
+        const double factor = 1 + (over > 0 ? slope * over : 0) + (over > far ? slope_far * (over - far) : 0);
+        work += loop;
+        time += loop * (factor < most ? factor : most);
+    }
+    return work > 0 ? time / work : 1;
+}

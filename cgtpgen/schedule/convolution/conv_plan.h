@@ -37,6 +37,8 @@ enum { CHUNK = 16 };
  * or 4. Codes are made for these three. */
 enum { LANES = 32, CHANNELS_MOST = 6, CODE_CHOICES = 3 };
 
+enum { INSTRUCTION = 16 }; /* bytes */
+
 /* Paths computed together by a warp; all of the convolution's into a segment of z, where there is one. */
 struct path_set {
     int paths, *path;     /* numbers, in the order of computation */
@@ -245,6 +247,9 @@ void conv_choose_lanes(const struct convolution *, struct path_set *, int channe
 void conv_choose_lanes_alike(const struct convolution *, struct path_set *, int channels);
 void conv_find_zs(struct path_set *, const struct problem *, struct conv_seen *);
 void conv_measure(const struct convolution *, struct conv_seen *, struct path_set *);
+bool conv_is_uneven(const struct convolution *);
+bool conv_tears(const struct convolution *);
+double conv_waits(const struct convolution *);
 
 /* Chooses whether functions and loops are shared, then path sets; returns the number of the occupancy. */
 void conv_choose_code(struct arena *, struct convolution *, const struct conv_choice *);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 enum {
-    INSTRUCTION = 16, /* bytes */
     INSTRUCTIONS_MOST = 1 << 30,
     SHARED_INSTRUCTIONS = 10 << 10 /* of all paths, from which on those alike share loops */
 };
@@ -240,16 +239,6 @@ static int most_held(const struct convolution *g)
     return most;
 }
 
-/* Have some paths channels that do not fill warps? */
-static bool is_uneven(const struct convolution *g)
-{
-    const struct problem *p = g->demand->plan->problem;
-    bool uneven = false;
-    for (int i = 0; i < p->paths; i++)
-        uneven |= g->demand->variant_of[i] >= 0 && p->path[i].mul_x % LANES != 0;
-    return uneven;
-}
-
 /* Registers of a thread at one of the device's occupancies. */
 static int point_registers(const struct convolution *g, int point)
 {
@@ -262,22 +251,13 @@ static int point_registers(const struct convolution *g, int point)
 static bool spills(const struct convolution *g, int point)
 {
     enum { UNEVEN = 24 };
-    const bool more =
-        g->sets > 1 && g->g_outputs && g->b_outputs && g->device->occupancy[point].issue > 1 && is_uneven(g);
+    const bool more = g->sets > 1 && g->g_outputs && g->b_outputs && g->device->occupancy[point].issue > 1 &&
+                      conv_is_uneven(g);
     return most_held(g) + (more ? UNEVEN : 0) > point_registers(g, point);
 }
 
 #define EACH_SET 0.02  /* that much more time with each set that has a loop of its own */
 #define KEEP_GAIN 0.97 /* of the time, from which on a receiver's rows are kept in shared memory */
-
-/* Do sets read and write parts of lines of rows of weights, of which others have the rest, at other times?
- * Then fewer are faster than by what they count: on an H200 of 24 backwards with fewer sets 17 took 0.60 to
- * 0.99 of the time (105 + 64, 38 and 19 channels 0.60 to 0.76), 7 up to 1.09; of 7 double backwards 5 took
- * 0.66 to 0.98, 2 up to 1.05, but with two sets instead of four 1.29. */
-static bool tears(const struct convolution *g)
-{
-    return g->w_outputs && g->sets > 1 && is_uneven(g);
-}
 
 /* Time of an edge in instructions of a warp at 8 warps a multiprocessor; fitted to measurements of the layers
  * of MACE and of NequIP on an H200, whose order it gives. Instructions and memory overlap in part. */
@@ -309,24 +289,6 @@ static double time_of(const struct convolution *g, int point, bool torn)
     bytes *= (two_stages ? one_ahead : 1) / COST_BYTES_AN_INSTRUCTION;
     const double time = cost_overlap(instructions, bytes) * (1 + EACH_SET * (distinct - 1));
     return spills(g, point) ? 2 * time : time;
-}
-
-/* How many times as long instructions take of loops that are longer than the cache next to the schedulers:
- * of half as long again 1.13, of twice as long 2. (On an H200; table 5's backward at lmax 5 with loops of up
- * to 24, 28, 32 and 36 KB takes 1.351, 1.333, 1.300 and 1.288 ms, where its instructions are 1, 0.98, 0.95
- * and 0.94 times as many; at lmax 4, of up to 24, 32 and 36 KB, 0.594, 0.580 and 0.586.) */
-static double waits(const struct convolution *g)
-{
-    const double slope = 0.25, far = 0.5, slope_far = 1.5, most = 2.2;
-    double work = 0, time = 0;
-    for (int i = 0; i < g->sets; i++) {
-        const double loop = (int)cost_instructions(&g->set[i].work),
-                     over = loop * INSTRUCTION / g->device->loop_bytes - 1;
-        const double factor = 1 + (over > 0 ? slope * over : 0) + (over > far ? slope_far * (over - far) : 0);
-        work += loop;
-        time += loop * (factor < most ? factor : most);
-    }
-    return work > 0 ? time / work : 1;
 }
 
 /* Path sets as they may be chosen: at one of the device's occupancies, with V channels per lane, loops of so
@@ -420,7 +382,7 @@ static struct candidate fastest_of(struct arena *scratch, const struct plan *pla
             most_of_all(scratch, plan, g, c, q, &held[choice % CHANNELS_MOST]) > point_registers(g, o))
             continue;
         divide_as(scratch, plan, g, c, q);
-        q.time = time_of(g, o, tears(g));
+        q.time = time_of(g, o, conv_tears(g));
         arena_empty(scratch);
         if (best.time == 0 || q.time < (keeps && !best.keeps_z ? KEEP_GAIN : 1) * best.time)
             best = q;
@@ -486,7 +448,7 @@ static struct candidate fastest_limit(struct arena *scratch, const struct plan *
         const int bytes = c->code ? c->code << 10 : g->device->loop_bytes / 4 * quarters;
         struct candidate q = fastest(scratch, plan, g, c, bytes / INSTRUCTION);
         divide_as(scratch, plan, g, c, q);
-        q.time *= waits(g) * both;
+        q.time *= conv_waits(g) * both;
         arena_empty(scratch);
         if (best.time == 0 || q.time < best.time)
             best = q;
@@ -505,8 +467,8 @@ int conv_choose_sets(struct arena *a, const struct plan *plan, struct convolutio
     const struct candidate best =
         g->shared || g->joined ? fastest_limit(scratch, plan, g, c) : fastest(scratch, plan, g, c, most);
     divide_as(scratch, plan, g, c, best);
-    g->cost =
-        best.time * time_of(g, best.point, false) / time_of(g, best.point, tears(g)); /* as others count */
+    g->cost = best.time * time_of(g, best.point, false) /
+              time_of(g, best.point, conv_tears(g)); /* as others count */
     g->set = arena_copy(a, g->set, (size_t)g->sets * sizeof *g->set);
     for (int i = 0; i < g->sets; i++)
         settle(a, &g->set[i]);

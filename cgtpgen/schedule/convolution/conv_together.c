@@ -4,8 +4,7 @@
 #include "schedule/convolution/conv_plan.h"
 
 enum {
-    INSTRUCTION = 16, /* bytes */
-    OF_EDGE = 200     /* instructions of a loop that are no path's */
+    OF_EDGE = 200 /* instructions of a loop that are no path's */
 };
 
 /* Of how many of the instructions there are to be left, where sums of a receiver are all that is computed by
