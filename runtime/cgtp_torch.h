@@ -74,6 +74,13 @@ struct device {
     }
 };
 
+/* Of an allocation. Who tries smaller batches then looks for these words. */
+inline void check_memory(const operation &op, const device &on, AOTITorchError error)
+{
+    if (error != AOTI_TORCH_SUCCESS)
+        fail(op, on.type == aoti_torch_device_type_cpu() ? "out of memory" : "CUDA out of memory");
+}
+
 /* What is to be known of a tensor. */
 struct view {
     int64_t dims, *sizes, *strides;
@@ -200,10 +207,10 @@ struct current_device {
 struct workspace {
     void *data = nullptr;
 #ifdef USE_CUDA
-    workspace(const operation &op, const device &, size_t bytes)
+    workspace(const operation &op, const device &on, size_t bytes)
     {
         if (bytes)
-            check(op, aoti_torch_cuda_caching_allocator_raw_alloc(bytes, &data));
+            check_memory(op, on, aoti_torch_cuda_caching_allocator_raw_alloc(bytes, &data));
     }
     ~workspace()
     {
@@ -218,8 +225,8 @@ struct workspace {
         AtenTensorHandle made;
         if (!bytes)
             return;
-        check(op, aoti_torch_empty_strided(1, &size, &stride, aoti_torch_dtype_uint8(), on.type, on.index,
-                                           &made));
+        check_memory(op, on, aoti_torch_empty_strided(1, &size, &stride, aoti_torch_dtype_uint8(), on.type,
+                                                      on.index, &made));
         memory.reset(made);
         check(op, aoti_torch_get_data_ptr(made, &data));
     }
@@ -239,7 +246,7 @@ inline tensor allocate(const operation &op, const device &on, int32_t dtype, int
 {
     const int64_t sizes[] = {rows, columns}, strides[] = {columns > 0 ? columns : 1, 1};
     AtenTensorHandle made;
-    check(op, aoti_torch_empty_strided(2, sizes, strides, dtype, on.type, on.index, &made));
+    check_memory(op, on, aoti_torch_empty_strided(2, sizes, strides, dtype, on.type, on.index, &made));
     return tensor(made);
 }
 

@@ -72,7 +72,7 @@ inline tensor allocate_vector(const operation &op, const device &on, int32_t dty
 {
     const int64_t stride = 1;
     AtenTensorHandle made;
-    check(op, aoti_torch_empty_strided(1, &n, &stride, dtype, on.type, on.index, &made));
+    check_memory(op, on, aoti_torch_empty_strided(1, &n, &stride, dtype, on.type, on.index, &made));
     return tensor(made);
 }
 

@@ -49,9 +49,17 @@ class Operator(Calculus):
         elif is_grad_enabled() and any([array.requires_grad for array in arrays]):
             made = Recorded.apply(self, graph, *arrays)
         else:
-            with BelowAutograd():  # the operator itself looks at derivatives in Python, some microseconds long
-                made = self.bound(*arrays, *graph)
+            made = self.below_autograd(*arrays, *graph)
         return made if isinstance(made, tuple) else (made,)
+
+    def below_autograd(self, *arguments: Optional[Tensor]) -> Any:
+        """The operator itself looks at derivatives in Python, some microseconds long. What it says of memory gets the type of
+        what PyTorch says of it, which programs catch."""
+        try:
+            with BelowAutograd():
+                return self.bound(*arguments)
+        except RuntimeError as error:
+            raise torch.OutOfMemoryError(str(error)) if "out of memory" in str(error) else error
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies of modules, and those that torch.load makes, have the operator that is there."""
@@ -175,8 +183,7 @@ class Recorded(torch.autograd.Function):
         ctx.operator, ctx.graph = operator, graph
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(*arrays)
-        with BelowAutograd():
-            return operator.bound(*arrays, *graph)
+        return operator.below_autograd(*arrays, *graph)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Optional[Tensor]) -> tuple[Optional[Tensor], ...]:

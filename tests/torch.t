@@ -78,7 +78,7 @@ def main():
         return
     if WHEEL.generate(GOLDEN, OTHERS, 'docs/examples/ddp/layer.yaml') and WHEEL.install():
         check('golden', 'c', 'gradients', 'closure')
-        check('transforms', 'opcheck', 'graphs', 'modules', 'slices', 'e3nn', 'errors', 'threads')
+        check('transforms', 'opcheck', 'graphs', 'modules', 'slices', 'e3nn', 'errors', 'memory', 'threads')
         check('compiled', 'exported')
         for parts in ('writers', 'forged', 'states', 'types'), ('fx', 'programs'):
             WHEEL.check('tests/torch/lists.py', *parts)

@@ -13,6 +13,7 @@ import importlib
 import io
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -493,6 +494,24 @@ def check_errors():
     fails(RuntimeError, 'x has shape [2, 8], not [4, 8]', lambda: layer(x, y, w, m.prepare_graph(edge_index, 4)), 'nodes')
     fails(RuntimeError, 'y has shape [3, 4], not [2, 4]', lambda: layer(x, y, w, m.prepare_graph(edge_index[:, :2], 2)._replace(
         order=None)), 'edges')
+
+
+def check_memory():
+    """What there is no memory for is said by PyTorch's own type, also where autograd records the call."""
+    m = module('shared')
+    layer, (x, y, _) = m.TensorProduct(), rows(m.PRODUCT, 1 << 21, 0)
+    layer(x[:64], y[:64])
+    with open('/proc/self/statm') as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 24), before[1]))
+    try:
+        with torch.no_grad():
+            fails(torch.OutOfMemoryError, 'cgtp::shared_lambda: out of memory', lambda: layer(x, y), 'a call')
+        fails(torch.OutOfMemoryError, 'cgtp::shared_lambda: out of memory', lambda: layer(x, y), 'a call that is recorded')
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+    ok(layer(x[:64], y[:64]).isfinite().all(), 'and the next one works')
 
 
 THREADS = """
