@@ -9,8 +9,8 @@
 
 The files are of one machine each; those with `kernels` in their names are of kernels alone. Of a second run on a GPU, NAME_more.tsv, tables
 are called `TABLE GPU more`: ratios are of one run. Of each layer the first contender's milliseconds stand as forward, backward, double
-backward, and of every other one how many times as long it takes; `-` was not measured, `memory` did not fit. A cell is bold where it
-is under LEVEL: behind, or level.
+backward, and of every other one how many times as long it takes; `-` was not measured, or disturbed by another process in all runs,
+`memory` did not fit. A cell is bold where it is under LEVEL: behind, or level.
 """
 import csv
 import html
@@ -21,6 +21,7 @@ import sys
 
 KERNELS = ("forward", "backward", "double_backward")
 LEVEL, NEAR = 1.05, 1.1
+DISTURBED = 1.05  # times the wall clock of a call, which its time on the device is not; that has L2 as it is
 TIME = "least"  # of bench.py's columns: processes that compile use the GPU beside the one that is measured, which a median shows
 OPERATIONS = {"batch": "rows", "conv": "convolutions"}
 PEERS = ("oeq", "oeq_det", "oeq_atomic", "flashtp", "cueq", "e3nn", "e3nn_compiled")
@@ -40,6 +41,9 @@ class Table:
         with open(path, newline="") as file:
             self.head = file.readline().lstrip("# ").rstrip()
             self.lines = list(csv.DictReader(file, delimiter="\t"))
+        for line in self.lines:
+            if line["ms"] != "-" and float(line[TIME]) > DISTURBED * float(line["wall ms"]):
+                line.update(ms="-", why="disturbed")
         copy = re.search(r"copy ([\d.]+) TB/s", self.head)
         self.copy = float(copy.group(1)) * 1e12 if copy else math.nan  # on a CPU
         self.gpu = re.match(r"(?:NVIDIA )?(\w+)", self.head).group(1)
@@ -113,8 +117,9 @@ def times_table(table, name):
         ours = ours_of(table, name, layer)
         if not ours:
             continue
-        kernels = [k for k in KERNELS if table.number(TIME, name, layer, ours, k) is not None]
-        cells = [", ".join(f"{table.number(TIME, name, layer, ours, k):.3f}" for k in kernels)]
+        kernels = [k for k in KERNELS if (name, layer, ours, k) in table.by]
+        times = [table.number(TIME, name, layer, ours, k) for k in kernels]
+        cells = [", ".join("-" if ms is None else f"{ms:.3f}" for ms in times)]
         for contender in others:
             found = [ratio(table, TIME, name, layer, contender, k) for k in kernels]
             cells.append("-" if contender == ours or not any(found) and table.why(name, layer, contender, "forward") == "-" else
