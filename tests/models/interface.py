@@ -98,6 +98,17 @@ def numbers():
     ok(str(report(accelerate(model, FOLDER, quiet=True))) == str(report(model)), 'accelerating twice is accelerating once')
 
 
+def linear():
+    layer = accelerate(fresh(), FOLDER, quiet=True).linear
+    x, weight = (torch.randn(*shape, dtype=torch.float64, requires_grad=True) for shape in ((3, layer.irreps_in.dim), layer.weight.shape))
+    for second in False, True:
+        check = torch.autograd.gradgradcheck if second else torch.autograd.gradcheck
+        ok(check(layer, (x, weight)) and check(layer, (x, weight.detach())) and check(layer, (x.detach(), weight)),
+           f'a linear layer\'s {"second" if second else "first"} derivatives, by each alone and by both')
+    nothing = torch.autograd.grad(layer(x[:0], weight).sum(), (x, weight))
+    ok(not any(part.any() for part in nothing), 'without rows they are zero')
+
+
 def types():
     plain, model = fresh(torch.float32), accelerate(fresh(torch.float32), FOLDER, quiet=True)
     single = model(*inputs(plain, torch.float32))
@@ -308,6 +319,6 @@ def command():
 if sys.argv[2:] == ['rank']:
     rank()
 else:
-    for part in numbers, types, training, programs, parallel, errors, other_torch, rebuilt, command:
+    for part in numbers, linear, types, training, programs, parallel, errors, other_torch, rebuilt, command:
         part()
     done()

@@ -199,6 +199,25 @@ class Again(torch.autograd.Function):
         return None, *(next(found) if needs else None for needs in ctx.needs_input_grad[1:])
 
 
+class Trilinear(torch.autograd.Function):
+    """form(x, weight, z), of which one is None and is returned: z of x and weight, and the derivatives by either, which are
+    each other's derivatives, too. So nothing is computed again, whatever the order."""
+
+    @staticmethod
+    def forward(ctx: Any, form: Any, *given: Optional[Tensor]) -> Tensor:
+        needs = ctx.needs_input_grad[1:]
+        ctx.form, ctx.missing = form, next(n for n, one in enumerate(given) if one is None)
+        ctx.save_for_backward(*(one if any(needs[:n] + needs[n + 1:]) else None for n, one in enumerate(given)))
+        return form(*given)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        known = list(ctx.saved_tensors)
+        known[ctx.missing] = gradients[0]
+        return None, *(Trilinear.apply(ctx.form, *known[:n], None, *known[n + 1:]) if needs else None
+                       for n, needs in enumerate(ctx.needs_input_grad[1:]))
+
+
 class ByConstant(torch.autograd.Function):
     """function(x, weight, transposed), which is linear in x; weight has no derivative."""
 

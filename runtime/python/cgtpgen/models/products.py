@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.utils import weak
 
-from .fast import Again, ByConstant, Fast, Left, Site, look_once, name_of, warn
+from .fast import Fast, Left, Site, Trilinear, look_once, name_of, warn
 from .kernels import Spec
 from .e3nn_specs import product_spec, reader
 
@@ -188,6 +188,11 @@ def species_site(path: str, product: Any) -> Site | Left | None:
 
 # ---- linear layers ----
 
+def by_component(rows: Tensor, mul: int, dim: int) -> Tensor:
+    """Rows of a segment, one for each component."""
+    return rows.unflatten(1, (mul, dim)).mT.reshape(-1, mul)
+
+
 class Linear(Fast):
     """e3nn's Linear, with neighbouring segments of one irrep as one: a product of matrices for each irrep."""
 
@@ -210,27 +215,41 @@ class Linear(Fast):
             if dim == 1:
                 made.append(part @ matrix)
             else:
-                z = part.unflatten(1, (u, dim)).mT.reshape(-1, u) @ matrix
+                z = by_component(part, u, dim) @ matrix
                 made.append(z.unflatten(0, (x.shape[0], dim)).mT.flatten(1))
         return torch.cat(made, 1)
 
-    def cgtp_constant(self, x: Tensor, weight: Tensor, transposed: bool) -> Tensor:
-        """The same, or its derivative by x, written to where it belongs."""
-        blocks = [(w, u, dim, scale) if transposed else (u, w, dim, scale) for u, w, dim, scale in self.cgtp_blocks]
-        z = x.new_empty(x.shape[0], sum(w * dim for _, w, dim, _ in blocks))
-        at = from_x = to_z = 0
+    def cgtp_form(self, x: Optional[Tensor], weight: Optional[Tensor], z: Optional[Tensor]) -> Tensor:
+        """The one that is missing, of the other two (Trilinear), written to where it belongs."""
+        if weight is None:
+            return self.cgtp_outer(x, z)
+        rows, back = (z, True) if x is None else (x, False)
+        blocks = [(w, u, dim, scale) if back else (u, w, dim, scale) for u, w, dim, scale in self.cgtp_blocks]
+        made = rows.new_empty(rows.shape[0], sum(w * dim for _, w, dim, _ in blocks))
+        at = begin = to = 0
         for u, w, dim, scale in blocks:
-            matrix = weight[at:at + u * w].view((w, u) if transposed else (u, w))
-            matrix = matrix.T if transposed else matrix
-            rows, into = x[:, from_x:from_x + u * dim], z[:, to_z:to_z + w * dim]
+            matrix = weight[at:at + u * w].view((w, u) if back else (u, w))
+            matrix = matrix.T if back else matrix
+            part, into = rows[:, begin:begin + u * dim], made[:, to:to + w * dim]
             if dim == 1:
-                torch.addmm(into, rows, matrix, beta=0, alpha=scale, out=into)
+                torch.addmm(into, part, matrix, beta=0, alpha=scale, out=into)
             else:
-                rows = rows.unflatten(1, (u, dim)).mT.reshape(-1, u)
-                product = torch.addmm(weight[:1], rows, matrix, beta=0, alpha=scale)
-                into.unflatten(1, (w, dim)).copy_(product.unflatten(0, (x.shape[0], dim)).mT)
-            at, from_x, to_z = at + u * w, from_x + u * dim, to_z + w * dim
-        return z
+                product = torch.addmm(weight[:1], by_component(part, u, dim), matrix, beta=0, alpha=scale)
+                into.unflatten(1, (w, dim)).copy_(product.unflatten(0, (rows.shape[0], dim)).mT)
+            at, begin, to = at + u * w, begin + u * dim, to + w * dim
+        return made
+
+    def cgtp_outer(self, x: Tensor, z: Tensor) -> Tensor:
+        made = x.new_empty(sum(u * w for u, w, _, _ in self.cgtp_blocks))
+        at = from_x = from_z = 0
+        for u, w, dim, scale in self.cgtp_blocks:
+            of_x, of_z = x[:, from_x:from_x + u * dim], z[:, from_z:from_z + w * dim]
+            if dim > 1:
+                of_x, of_z = by_component(of_x, u, dim), by_component(of_z, w, dim)
+            into = made[at:at + u * w].view(u, w)
+            torch.addmm(into, of_x.T, of_z, beta=0, alpha=scale, out=into)
+            at, from_x, from_z = at + u * w, from_x + u * dim, from_z + w * dim
+        return made
 
     def forward(self, features: Tensor, weight: Optional[Tensor] = None, bias: Optional[Tensor] = None) -> Tensor:
         if torch.jit.is_scripting():
@@ -239,12 +258,7 @@ class Linear(Fast):
         else:
             own = self.weight if weight is None else weight
             x = features.reshape(-1, features.shape[-1])
-            if own.requires_grad and not torch.compiler.is_compiling():
-                z = Again.apply(self.cgtp_product, x, own)  # keeps rows, and no copy of them
-            elif is_eager(x, own):
-                z = ByConstant.apply(self.cgtp_constant, False, x, own)
-            else:
-                z = self.cgtp_product(x, own)
+            z = Trilinear.apply(self.cgtp_form, x, own, None) if is_eager(x, own) else self.cgtp_product(x, own)
             return z.reshape(features.shape[:-1] + z.shape[-1:])
 
 
