@@ -42,11 +42,11 @@ static void functions_count_where_they_are_called(void **state)
          INLINED "CGTP_DEVICE int twice(int n)\n{\n    uvu_0_0_0(1);\n    uvu_0_0_0(1);\n}\n"
                  "CGTP_KERNEL(32, 2) k(int a)\n{\n    twice(1);\n    twice(2);\n}\n",
          12);
-    const char *const called = "CGTP_DEVICE_CALL void uvu_0_0_0(const real *x)\n{\n    f(1, 2);\n}\n"
+    const char *const called = "CGTP_DEVICE_CALL void uvu_0_0_0(const real *x)\n{\n    f(1 * 2 * 3, 2);\n}\n"
                                "CGTP_KERNEL(32, 2) k(int a, int b)\n{\n    uvu_0_0_0(1);\n    uvu_0_0_0(1);\n}\n";
     SEES(EFFORT_ARGUMENT, called, 1);
     SEES(EFFORT_CALL, called, 2);
-    SEES(EFFORT_CALLEE, called, 1);
+    SEES(EFFORT_CALLEE, called, 2);
 }
 
 static void loops_that_are_unrolled_count_as_often(void **state)
@@ -94,21 +94,60 @@ static void the_rest_is_no_code(void **state)
     SEES(EFFORT_CALL, calls, 4);
     SEES(EFFORT_BLOCK, calls, 1);
     SEES(EFFORT_DENSE, calls, 5);
+    SEES(EFFORT_UNEVEN, calls, 5);
     SEES(EFFORT_DENSE,
          "static void k(void)\n{\n    CGTP_UNROLL for (int i = 0; i < 20; i++)\n        cgtp_weights_rows(5, 4, 1);\n}\n", 60);
     SEES(EFFORT_ARGUMENT, "static void k(void)\n{\n    f(1, /* never ends", 1);
 }
 
+/* A loop over channels. */
+#define LOOP(products) "static void uvu(int64_t n, const real *x)\n{\n    " products ";\n}\n"
+#define CALLS(calls) "static void k(void)\n{\n" calls "}\n"
+
+static void vectors_leave_a_rest(void **state)
+{
+    const char *const some = LOOP("1 * 2 * 3") CALLS("    uvu(7, x);\n    uvu(7, y);\n");
+    SEES(EFFORT_PATH, some, 2);
+    SEES(EFFORT_REST, some, 2 * 2 * 3);
+    SEES(EFFORT_APART, some, 0);
+    SEES(EFFORT_REST, "typedef double real;\n" LOOP("1 * 2 * 3") CALLS("    uvu(7, x);\n    uvu(7, y);\n"), 2 * 2 * 1);
+    SEES(EFFORT_REST, LOOP("1 * 2 * 3") CALLS("    uvu(8, x);\n"), 0);
+    SEES(EFFORT_REST, LOOP("1 * 2 * 3") CALLS("    uvu(3, x);\n"), 2 * 2);
+    SEES(EFFORT_REST, LOOP("1 * 2 * 3") CALLS("    uvu(8, x);\n    uvu(16, y);\n    uvu(16, y);\n"), 3 * 2 * 1);
+}
+
+static void long_loops_stay_apart(void **state)
+{
+    const char *const twice = LOOP("1 * 2 * 3 * 4 * 5 * 6 * 7 * 8 * 9 * 10 * 11 * 12 * 13 * 14")
+        CALLS("    uvu(8, x);\n    uvu(8, y);\n");
+    SEES(EFFORT_PATH, twice, 0);
+    SEES(EFFORT_REST, twice, 0);
+    SEES(EFFORT_APART, twice, 13 * 13 / (13 + 350.0));
+    const char *const once = LOOP("1 * 2 * 3 * 4 * 5 * 6 * 7 * 8 * 9 * 10 * 11 * 12 * 13 * 14") CALLS("    uvu(8, x);\n");
+    SEES(EFFORT_PATH, once, 1);
+    SEES(EFFORT_APART, once, 0);
+}
+
+static void what_a_cpu_does_with_rows_counts(void **state)
+{
+    const char *const text = CALLS("    cgtp_weights_rows(3, 4, 32, 32, w);\n    cgtp_weights_columns(5, 4, 30, 30, w);\n"
+                                   "    cgtp_weights_rows(1, 4, 8, 8, w);\n    cgtp_weights_rows(1, 3, 32, 32, w);\n"
+                                   "    cgtp_row_to_components(1, s);\n    cgtp_row_from_components(1, s);\n"
+                                   "    for (int j = 0; j < 2; j++)\n        a = cgtp_sum(5, b);\n");
+    SEES(EFFORT_DENSE, text, 3 + 5 + 1);
+    SEES(EFFORT_UNEVEN, text, 5);
+    SEES(EFFORT_DOT, text, 1);
+    SEES(EFFORT_ROW, text, 2);
+    SEES(EFFORT_SUM, text, 2 * 10 / 12.0);
+}
+
 static void seconds_are_rates_of_it(void **state)
 {
     const struct compile_rates *r = &backend_c.rates;
-    const char *const text = "static void k(int a, int b, int c)\n{\n    cgtp_zero(1 * 2);\n}\n";
+    const char *const text = "static void k(int a, int b, int c)\n{\n    cgtp_row_to_components(1, a);\n}\n";
     const struct effort e = effort_of(*state, &backend_c, text);
-    assert_float_equal(e.seconds,
-                       r->start + r->rate[EFFORT_CALL] + 2 * r->rate[EFFORT_HEAD] +
-                           r->rate[EFFORT_LONG_PRODUCT] / 1001,
-                       1e-9);
-    assert_true(r->rate[EFFORT_CALL] > 0 && r->rate[EFFORT_HEAD] > 0 && r->rate[EFFORT_LONG_PRODUCT] > 0);
+    assert_float_equal(e.seconds, r->start + r->rate[EFFORT_ARGUMENT] + r->rate[EFFORT_ROW], 1e-9);
+    assert_true(r->rate[EFFORT_ARGUMENT] > 0 && r->rate[EFFORT_ROW] > 0);
 }
 
 int main(void)
@@ -118,6 +157,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(loops_that_are_unrolled_count_as_often, set_up, tear_down),
         cmocka_unit_test_setup_teardown(kernels_count_as_often_as_they_are_compiled, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_rest_is_no_code, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(vectors_leave_a_rest, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(long_loops_stay_apart, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_a_cpu_does_with_rows_counts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(seconds_are_rates_of_it, set_up, tear_down),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -12,17 +12,22 @@
 enum effort_kind {
     EFFORT_ARGUMENT, /* commas in functions: of calls, of what is declared */
     EFFORT_PRODUCT,
-    EFFORT_LOOP,  /* of a GPU's kernel, over tiles and items */
-    EFFORT_CALL,  /* of the runtime, and of functions that are not inlined */
-    EFFORT_DENSE, /* sums with blocks of weights on a CPU, up to as many as are compiled for their sizes */
-    EFFORT_BLOCK, /* the same on a GPU, of weights that each item has */
+    EFFORT_LOOP,   /* of a GPU's kernel, over tiles and items */
+    EFFORT_CALL,   /* of the runtime, and of functions that are not inlined */
+    EFFORT_DENSE,  /* sums with blocks of weights on a CPU, up to as many as are compiled for their sizes */
+    EFFORT_UNEVEN, /* of these, those whose columns are no whole vectors */
+    EFFORT_DOT,    /* of these, dots that are so short that compilers write them out */
+    EFFORT_BLOCK,  /* the same on a GPU, of weights that each item has */
+    EFFORT_ROW,    /* on a CPU, rows of segments that change their order */
+    EFFORT_SUM,    /* on a CPU, over channels: the first few cost most */
     /* Of the whole: */
-    EFFORT_HEAD,          /* commas between functions: of their parameters, of constants */
     EFFORT_LONG_ARGUMENT, /* arguments, of which a long function's take more than their share */
-    EFFORT_LONG_PRODUCT,  /* products, in the same way */
     EFFORT_LONG_LOOP,     /* products in each loop of their function */
-    EFFORT_CALLEE,        /* functions of a GPU that are not inlined */
+    EFFORT_CALLEE,        /* products in functions of a GPU that are not inlined */
     EFFORT_INSTANCE,      /* arguments of kernels that are templates, in all their instances */
+    EFFORT_PATH,          /* calls of loops over channels that a CPU's compiler inlines */
+    EFFORT_REST,          /* their products for each channel that no whole vector has */
+    EFFORT_APART,         /* products of the loops that it does not, long ones' more than their share */
     EFFORT_COUNT
 };
 

@@ -6,9 +6,9 @@
 #include <ctype.h>
 #include <string.h>
 
-const char *const effort_name[EFFORT_COUNT] = {"argument",     "product",   "loop",   "call",
-                                               "dense",        "block",     "head",   "long_argument",
-                                               "long_product", "long_loop", "callee", "instance"};
+const char *const effort_name[EFFORT_COUNT] = {
+    "argument", "product",       "loop",      "call",   "dense",    "uneven", "dot",  "block", "row",
+    "sum",      "long_argument", "long_loop", "callee", "instance", "path",   "rest", "apart"};
 
 struct function {
     const char *name;
@@ -16,6 +16,8 @@ struct function {
     bool inlined;  /* it counts where it is called */
     bool callee;   /* of a GPU's kernel, and not inlined */
     int launched;  /* instances of a template; 0: it is none */
+    bool channels; /* it has a loop over n channels, its first argument */
+    int calls, n;  /* with a number for n; the last one, 0 where they differ */
     double count[EFFORT_COUNT];
 };
 
@@ -33,7 +35,7 @@ struct reader {
     struct function *function;
     int functions, capacity;
     struct hash names;         /* of functions */
-    double between;            /* commas that stand in no function */
+    int vector;                /* numbers that a CPU's register holds */
     struct function *now;      /* the function that is read; NULL: what stands there does not count */
     struct function announced; /* what begins at the next brace of the first column, if it has a name */
     int depth;
@@ -79,12 +81,15 @@ static struct function *find(const struct reader *r, const char *name, size_t le
 /* A line of the first column: the head of a function is one word after the other up to its name. */
 static void read_head(struct reader *r, const char *line)
 {
+    if (begins(line, "typedef double real;"))
+        r->vector = 2;
     r->announced = (struct function){.inlined = begins(line, "CGTP_DEVICE "),
                                      .callee = begins(line, "CGTP_DEVICE_CALL ")};
     for (const char *at = line; *at && *at != '\n' && *at != '{' && *at != ';'; at++) {
         const char *end = after_word(at);
         if (*end == '(' && end > at && !begins(at, "CGTP_KERNEL(")) {
             r->announced.name = at, r->announced.length = (size_t)(end - at);
+            r->announced.channels = begins(end, "(int64_t n,");
             return;
         }
         at = end > at ? end - 1 : at;
@@ -144,17 +149,46 @@ static void add(struct reader *r, int what)
         r->now->count[what] += r->times;
 }
 
-/* A call of the runtime. cgtp_weights_columns(3, 10, ..: three sums for each of ten rows; so few rows are no
- * loop. */
+/* cgtp_weights_columns(3, 10, 8, ..: three sums for each of ten rows of eight columns; few rows are no loop.
+ */
+static void read_weights(struct reader *r, const char *at, const char *arguments)
+{
+    enum { SWEEP = 4, LANES = 8, WRITTEN_OUT = 4 }; /* rows; of a dot; turns of its loop */
+    const char *rows = strchr(arguments, ' '), *columns = rows ? strchr(rows + 1, ' ') : NULL;
+    if (!r->now || !columns || number_at(rows + 1) < SWEEP)
+        return;
+    const int m = number_at(columns + 1), turns = m / LANES;
+    const double sums = r->times * number_at(arguments + 1);
+    r->now->count[EFFORT_DENSE] += sums;
+    r->now->count[EFFORT_UNEVEN] += m % r->vector ? sums : 0;
+    if (begins(at, "cgtp_weights_rows") && m % LANES == 0 && turns > 1 && turns <= WRITTEN_OUT)
+        add(r, EFFORT_DOT);
+}
+
+/* A call of the runtime. */
 static void read_call(struct reader *r, const char *at, const char *arguments)
 {
-    enum { SWEEP = 4 }; /* rows */
     add(r, EFFORT_CALL);
     if (begins(at, "cgtp_add_columns") || begins(at, "cgtp_add_dots") || begins(at, "cgtp_add_outer"))
         add(r, EFFORT_BLOCK);
-    const char *rows = begins(at, "cgtp_weights_") && *arguments == '(' ? strchr(arguments, ' ') : NULL;
-    if (r->now && rows && number_at(rows + 1) >= SWEEP)
-        r->now->count[EFFORT_DENSE] += r->times * number_at(arguments + 1);
+    if (begins(at, "cgtp_row_"))
+        add(r, EFFORT_ROW);
+    if (begins(at, "cgtp_sum"))
+        add(r, EFFORT_SUM);
+    if (begins(at, "cgtp_weights_") && *arguments == '(')
+        read_weights(r, at, arguments);
+}
+
+/* A call of a function of the source. */
+static void read_own_call(struct reader *r, struct function *called, const char *arguments)
+{
+    const int n = number_at(arguments + 1);
+    for (int i = 0; i < EFFORT_COUNT && called->inlined; i++)
+        r->now->count[i] += r->times * called->count[i];
+    if (!called->inlined)
+        add(r, EFFORT_CALL);
+    if (called->channels && n > 0)
+        called->n = called->calls++ && called->n != n ? 0 : n;
 }
 
 /* A loop, with what stands before it. */
@@ -176,7 +210,7 @@ static const char *read_loop(struct reader *r, const char *at)
 static const char *read_word(struct reader *r, const char *at)
 {
     const char *end = after_word(at);
-    const struct function *called;
+    struct function *called;
     const bool call = *end == '(' || *end == '<';
     if (begins(at, "for (") || begins(at, "CGTP_LOOP\n") ||
         (begins(at, "CGTP_UNROLL") && isspace((unsigned char)*end)))
@@ -191,10 +225,7 @@ static const char *read_word(struct reader *r, const char *at)
     if (call && begins(at, "cgtp_")) {
         read_call(r, at, end);
     } else if (call && r->now && (called = find(r, at, (size_t)(end - at)))) {
-        for (int i = 0; i < EFFORT_COUNT && called->inlined; i++)
-            r->now->count[i] += r->times * called->count[i];
-        if (!called->inlined)
-            add(r, EFFORT_CALL);
+        read_own_call(r, called, end);
     }
     return end;
 }
@@ -225,7 +256,6 @@ static const char *read_at(struct reader *r, const char *at)
         close = begins(at, "[] = {") ? strstr(at, "};") : at;
         return close ? close + 1 : NULL;
     case ',':
-        r->between += !r->now;
         add(r, EFFORT_ARGUMENT);
         break;
     case ' ':
@@ -259,11 +289,26 @@ static double growing(double n, double most)
     return n * n / (n + most);
 }
 
+/* Loops over channels: compilers inline those that are short or are called once, if they are not long.
+ * Vectors leave channels that are compiled one by one. */
+static void count_loop(const struct reader *r, const struct function *f, double total[EFFORT_COUNT])
+{
+    enum { SHORT = 12, LONG = 64 };
+    const double products = f->count[EFFORT_PRODUCT], scalar = 0.65; /* of what a vector takes */
+    const int rest = f->n == 0 ? 1 : f->n < r->vector ? f->n - 1 : f->n % r->vector;
+    if (products <= (f->calls > 1 ? SHORT : LONG)) {
+        total[EFFORT_PATH] += f->calls;
+        total[EFFORT_REST] += f->calls * products * rest;
+    } else {
+        total[EFFORT_APART] += growing(products * (1 + scalar * rest), 350);
+    }
+}
+
 /* text is NUL-terminated. */
 static void count(struct arena *a, const char *text, double total[EFFORT_COUNT])
 {
-    const double most = 60; /* of sums with weights, that compilers inline */
-    struct reader r = {.names.arena = a};
+    const double most = 60, few = 10; /* of sums with weights, that compilers inline; of sums over channels */
+    struct reader r = {.names.arena = a, .vector = 4};
     for (const char *at = read_line(&r, text); at && *at;)
         at = read_at(&r, at);
     for (const struct function *f = r.function; f < r.function + r.functions; f++) {
@@ -271,14 +316,15 @@ static void count(struct arena *a, const char *text, double total[EFFORT_COUNT])
         for (int i = 0; i < EFFORT_COUNT; i++)
             total[i] += times * f->count[i];
         total[EFFORT_LONG_ARGUMENT] += growing(times * f->count[EFFORT_ARGUMENT], 3000);
-        total[EFFORT_LONG_PRODUCT] += growing(times * f->count[EFFORT_PRODUCT], 1000);
         total[EFFORT_LONG_LOOP] += times * f->count[EFFORT_PRODUCT] * f->count[EFFORT_LOOP];
-        total[EFFORT_CALLEE] += f->callee;
+        total[EFFORT_CALLEE] += f->callee ? f->count[EFFORT_PRODUCT] : 0;
         total[EFFORT_INSTANCE] += f->launched ? times * f->count[EFFORT_ARGUMENT] : 0;
+        if (f->channels)
+            count_loop(&r, f, total);
     }
-    total[EFFORT_HEAD] = r.between;
-    if (total[EFFORT_DENSE] > most)
-        total[EFFORT_DENSE] = most;
+    const double compiled = total[EFFORT_DENSE] > most ? most / total[EFFORT_DENSE] : 1;
+    total[EFFORT_DENSE] *= compiled, total[EFFORT_UNEVEN] *= compiled, total[EFFORT_DOT] *= compiled;
+    total[EFFORT_SUM] *= few / (few + total[EFFORT_SUM]);
 }
 
 struct effort effort_of(struct arena *a, const struct backend *b, const char *text)

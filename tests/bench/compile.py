@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Fits how long compilers take for generated sources (cgtpgen/emit/effort.h), and says how far off that is.
 
-    tests/bench/compile.py measure BACKEND FOLDER KERNEL...  processor time of each kernel: rows for the table
+    tests/bench/compile.py measure BACKEND FOLDER KERNEL...  processor time of each kernel: rows for the table; a number is a
+                                                             seed, of which 20 kernels are taken: of every third layer its
+                                                             forward, its backward and its double backward in turn
     tests/bench/compile.py fit BACKEND                       rates by the rows that are for it, tried on the others
 
 The table is tests/data/compile_BACKEND.tsv: a kernel's name, what it is for (fit or unseen), seconds. Layers are of specs/, also in
 another precision (mace_medium_float64_forward), or drawn by tests/gpu/drawn.py (conv_77_4_forward: seed 77, number 4). What is
 counted, the generator says. Cores run slower while others are used too, by a factor that changes: the seconds of each kernel are
-divided by those of a small one that is compiled before and after it, and multiplied by what that takes at best. Needs numpy for
-the fit; nvcc for cuda.
+divided by those of a small one that is compiled before and after it, and multiplied by what that takes at best, a fifth of a
+second. Needs numpy for the fit; nvcc for cuda.
 """
 import json
 import os
@@ -23,8 +25,8 @@ import drawn  # noqa: E402
 
 GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
 COMPILERS = {'c': ['gcc', '-O3'], 'cuda': [os.environ.get('NVCC', 'nvcc'), '-std=c++17', '-O3', '-arch=sm_90']}
-SMALL = 'generated/nequip_water_backward.c'
-COUNTED = {'c': ('call', 'dense', 'head', 'long_product'),
+SMALL, SMALL_SECONDS = 'generated/nequip_water_backward.c', 0.2
+COUNTED = {'c': ('argument', 'dense', 'uneven', 'dot', 'row', 'sum', 'path', 'rest', 'apart'),
            'cuda': ('call', 'block', 'long_argument', 'long_loop', 'callee', 'instance')}
 MANY = 1.5  # a factor
 
@@ -32,6 +34,12 @@ MANY = 1.5  # a factor
 def layer_of(kernel):
     """The name of a kernel's layer, and of the kernel in it."""
     return re.fullmatch(r'(.+?)_((?:double_)?backward|forward)', kernel).groups()
+
+
+def kernels_of(word):
+    """A kernel, or 20 of a seed."""
+    return [f'{drawn.layer(int(word), 3 * i).name}_{("forward", "backward", "double_backward")[i % 3]}' for i in range(20)] \
+        if word.isdigit() else [word]
 
 
 def spec_of(layer):
@@ -73,16 +81,14 @@ def seconds_of(*command):
 def measure(backend, folder, kernels):
     def small():
         return seconds_of('gcc', '-O3', '-Iruntime', '-c', '-o', f'{folder}/object.o', SMALL)
-    best, rows = min(small() for _ in range(5)), []
+    after = small()
     for kernel in kernels:
         generated(backend, '-o', f'{folder}/{backend}', text=spec_of(layer_of(kernel)[0]))
-        before = small()
+        before = after
         seconds = seconds_of(*COMPILERS[backend], '-Iruntime', '-c', '-o', f'{folder}/object.o',
                              f'{folder}/{backend}/{kernel}.{"c" if backend == "c" else "cu"}')
-        rows.append((kernel, seconds / (before + small()) * 2))
-        best = min(best, before)
-    for kernel, times in rows:
-        print(kernel, 'unseen', f'{times * best:.3f}', sep='\t')
+        after = small()
+        print(kernel, 'unseen', f'{seconds / (before + after) * 2 * SMALL_SECONDS:.3f}', sep='\t', flush=True)
 
 
 def table(backend, word):
@@ -129,7 +135,7 @@ def fit(backend):
 
 if __name__ == '__main__':
     if sys.argv[1:2] == ['measure'] and len(sys.argv) > 4:
-        measure(sys.argv[2], sys.argv[3], sys.argv[4:])
+        measure(sys.argv[2], sys.argv[3], [kernel for word in sys.argv[4:] for kernel in kernels_of(word)])
     elif sys.argv[1:2] == ['fit'] and len(sys.argv) == 3:
         fit(sys.argv[2])
     else:
