@@ -238,6 +238,9 @@ def check_page():
     with open('docs/papers_h100.svg') as file:
         ok(file.read() == '\n'.join(page.draw_contenders(page.Table('tests/papers/papers_h100.tsv'))) + '\n',
            'who takes how much longer is drawn of them')
+    with open('docs/papers_models.svg') as file:
+        ok(file.read() == '\n'.join(page.draw_parts(page.Models('tests/papers/models_h200_flashtp.tsv'))) + '\n',
+           'what steps consist of is drawn of them')
     kernels = [page.read_kernels(path) for path in MEASURED if 'kernels' in path]
     with open('docs/papers.svg') as file:
         ok(file.read() == '\n'.join(page.draw_kernels(kernels)) + '\n', 'the picture is drawn of them')

@@ -6,6 +6,7 @@
     tests/papers/page.py contenders FILE.tsv > SVG  a line a layer: how many times as long others take
     tests/papers/page.py kernels FILE.tsv.. > SVG   of kernels alone: how many times as long libraries take
     tests/papers/page.py roofline FILE.tsv > SVG    the roof of a machine, and what reaches it
+    tests/papers/page.py parts FILE.tsv > SVG       of whole models: what a step consists of
 
 The files are of one machine each; those with `kernels` in their names are of kernels alone. Of a second run on a GPU, NAME_more.tsv, tables
 are called `TABLE GPU more`: ratios are of one run. Of each layer the first contender's milliseconds stand as forward, backward, double
@@ -471,6 +472,39 @@ def draw_contenders(table):
     yield "</svg>"
 
 
+PARTS = {"products": "#2b6cb0", "matrices, edges": "#c2571a", "matrices, nodes": "#3d8a4f", "rest": "#a0a0a0", "without a kernel": "#ffffff"}
+
+
+def draw_parts(table):
+    """Bars: what parts of a step take, and what of it no kernel runs in, milliseconds."""
+    bars = []
+    for model, step in table.steps:
+        for contender in table.contenders:
+            of = [table.number(column, model, step, contender) for column in
+                  ("ms", "kernels ms", "products ms", "edges ms", "nodes ms")]
+            if ", " not in model and None not in of:
+                ms, kernels, *parts = of
+                bars.append((f"{model}, {step}, {contender}", [*parts, kernels - sum(parts), max(ms - kernels, 0)]))
+    left, width, line, top = 290, 560, 16, 30
+    most, height = max(sum(parts) for _, parts in bars), top + line * len(bars) + 10
+    yield (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 60} {height}" font-family="sans-serif" '
+           'font-size="10">')
+    yield f"<title>What steps consist of on an {html.escape(table.gpu)}</title>"
+    yield f'<rect width="{left + width + 60}" height="{height}" fill="#ffffff"/>'
+    for i, (name, colour) in enumerate(PARTS.items()):
+        yield f'<rect x="{20 + 130 * i}" y="8" width="9" height="9" fill="{colour}" stroke="#606060"/>'
+        yield f'<text x="{34 + 130 * i}" y="16">{name}</text>'
+    for n, (name, parts) in enumerate(bars):
+        at, y = float(left), top + line * n
+        yield f'<text x="{left - 8}" y="{y + 11}" text-anchor="end">{html.escape(name)}</text>'
+        for part, colour in zip(parts, PARTS.values()):
+            wide = width * part / most
+            yield f'<rect x="{at:.1f}" y="{y + 2}" width="{wide:.1f}" height="{line - 4}" fill="{colour}" stroke="#606060" stroke-width="0.4"/>'
+            at += wide
+        yield f'<text x="{at + 4:.1f}" y="{y + 11}">{sum(parts):.0f} ms</text>'
+    yield "</svg>"
+
+
 def tables_of(paths):
     makers = {"stability": stability_table, "models": models_table, "ptxas": registers_table}
     stable = [path for path in paths if any(word in path for word in makers)]
@@ -509,11 +543,13 @@ def main(arguments):
         print("\n".join(draw(Table(arguments[1]))))
     elif arguments[:1] == ["contenders"] and len(arguments) == 2:
         print("\n".join(draw_contenders(Table(arguments[1]))))
+    elif arguments[:1] == ["parts"] and len(arguments) == 2:
+        print("\n".join(draw_parts(Models(arguments[1]))))
     elif arguments[:1] == ["kernels"] and len(arguments) > 1:
         print("\n".join(draw_kernels([read_kernels(path) for path in arguments[1:]])))
     elif arguments[:1] == ["update"] and len(arguments) > 2:
         update(arguments[1], arguments[2:])
-    elif arguments and arguments[0] not in ("roofline", "contenders", "kernels", "update"):
+    elif arguments and arguments[0] not in ("roofline", "contenders", "parts", "kernels", "update"):
         print("\n".join(tables_of(arguments[arguments[0] == "tables":])), end="")
     else:
         sys.exit(__doc__.strip())
