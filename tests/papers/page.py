@@ -373,6 +373,13 @@ def predicted_table(path, table):
             yield f"| {name}, {len(products)} products | " + " | ".join(cells) + " |"
 
 
+def picture(width, height, title, size=10):
+    """The head of a drawing."""
+    yield f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="{size}">'
+    yield f"<title>{html.escape(title, quote=False)}</title>"
+    yield f'<rect width="{width}" height="{height}" fill="#ffffff"/>'
+
+
 def draw(table):
     """A logarithmic picture: the roof, a filled mark for ours, an open one for others."""
     found = list(points(table))
@@ -384,10 +391,7 @@ def draw(table):
 
     def y(value):
         return top + height * (1 - math.log(value / y0) / math.log(y1 / y0))
-    yield (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 20} {top + height + 50}" font-family="sans-serif" '
-           'font-size="11">')
-    yield f"<title>Rooflines of one path on an {html.escape(table.gpu)}</title>"
-    yield f'<rect width="{left + width + 20}" height="{top + height + 50}" fill="#ffffff"/>'
+    yield from picture(left + width + 20, top + height + 50, f"Rooflines of one path on an {table.gpu}", 11)
     for value in (0.5, 1, 2, 5, 10, 20, 50, 100):
         yield f'<line x1="{left}" x2="{left + width}" y1="{y(value):.1f}" y2="{y(value):.1f}" stroke="#e4e4e4"/>'
         yield f'<text x="{left - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:g}</text>'
@@ -419,10 +423,7 @@ def draw_kernels(found):
     def at(value):
         return left + width * math.log(value) / math.log(most)
     height = top + line * len(lines) + 24
-    yield (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 20} {height}" font-family="sans-serif" '
-           'font-size="10">')
-    yield "<title>Times of other libraries over cgtpgen's</title>"
-    yield f'<rect width="{left + width + 20}" height="{height}" fill="#ffffff"/>'
+    yield from picture(left + width + 20, height, "Times of other libraries over cgtpgen's")
     for i, (who, colour) in enumerate(colours.items()):
         yield f'<circle cx="{20 + 115 * i}" cy="16" r="4" fill="{colour}"/><text x="{28 + 115 * i}" y="20">{who}</text>'
     for tick in (1, 2, 5, 10, 20, 50, 100, 200, 400):
@@ -453,10 +454,7 @@ def draw_contenders(table):
 
     def at(value):
         return left + width * math.log(value / first) / math.log(most / first)
-    yield (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 20} {height}" font-family="sans-serif" '
-           'font-size="10">')
-    yield f"<title>Times of other libraries over cgtpgen's on an {html.escape(table.gpu)}</title>"
-    yield f'<rect width="{left + width + 20}" height="{height}" fill="#ffffff"/>'
+    yield from picture(left + width + 20, height, f"Times of other libraries over cgtpgen's on an {table.gpu}")
     for i, (contender, colour) in enumerate(colours.items()):
         yield f'<circle cx="{20 + 130 * i}" cy="14" r="3" fill="{colour}"/><text x="{28 + 130 * i}" y="18">{contender}</text>'
     for tick in (tick for tick in (1, 2, 5, 10, 20, 50, 100, 200, 500) if tick <= most):
@@ -487,10 +485,7 @@ def draw_parts(table):
                 bars.append((f"{model}, {step}, {contender}", [*parts, kernels - sum(parts), max(ms - kernels, 0)]))
     left, width, line, top = 290, 560, 16, 30
     most, height = max(sum(parts) for _, parts in bars), top + line * len(bars) + 10
-    yield (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {left + width + 60} {height}" font-family="sans-serif" '
-           'font-size="10">')
-    yield f"<title>What steps consist of on an {html.escape(table.gpu)}</title>"
-    yield f'<rect width="{left + width + 60}" height="{height}" fill="#ffffff"/>'
+    yield from picture(left + width + 60, height, f"What steps consist of on an {table.gpu}")
     for i, (name, colour) in enumerate(PARTS.items()):
         yield f'<rect x="{20 + 130 * i}" y="8" width="9" height="9" fill="{colour}" stroke="#606060"/>'
         yield f'<text x="{34 + 130 * i}" y="16">{name}</text>'

@@ -218,20 +218,6 @@ class Trilinear(torch.autograd.Function):
                        for n, needs in enumerate(ctx.needs_input_grad[1:]))
 
 
-class ByConstant(torch.autograd.Function):
-    """function(x, weight, transposed), which is linear in x; weight has no derivative."""
-
-    @staticmethod
-    def forward(ctx: Any, function: Any, transposed: bool, x: Tensor, weight: Tensor) -> Tensor:
-        ctx.function, ctx.transposed = function, transposed
-        ctx.save_for_backward(weight)
-        return function(x, weight, transposed)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Any:
-        return None, None, ByConstant.apply(ctx.function, not ctx.transposed, gradients[0], ctx.saved_tensors[0]), None
-
-
 class Looks:
     """What a step finds by looking at numbers, in the order in which it asks: a recorded one cannot look."""
 

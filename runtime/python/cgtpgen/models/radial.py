@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 from torch.utils import weak
 
-from .fast import ByConstant, Fast, Site, name_of
+from .fast import Fast, Site, Trilinear, name_of
 from .products import is_eager
 
 FULLY_CONNECTED = "e3nn.nn._fc.FullyConnectedNet"
@@ -158,20 +158,20 @@ class Paired(Fast):
         pass
 
 
-def rows_times(x: Tensor, weight: Tensor, transposed: bool) -> Tensor:
-    """x @ weight, or its derivative by x. On a GPU weights lie transposed, which takes a twentieth less, and what goes back is
+def rows_times(x: Optional[Tensor], weight: Tensor, z: Optional[Tensor]) -> Tensor:
+    """x @ weight or, without x, z's derivative by it; weight has none (Trilinear). On a GPU weights lie transposed, which takes a twentieth less, and what goes back is
     cuBLASLt's, which PyTorch takes where there is a bias."""
-    if x.device.type != "cuda":
-        return x @ (weight.t() if transposed else weight)
+    if weight.device.type != "cuda":
+        return z @ weight.t() if x is None else x @ weight
     weight = weight.t().contiguous()
-    return torch.addmm(x.new_zeros(weight.shape[1]), x, weight) if transposed else x @ weight.t()
+    return torch.addmm(z.new_zeros(weight.shape[1]), z, weight) if x is None else x @ weight.t()
 
 
 def layer_of(x: Tensor, weight: Tensor) -> Tensor:
     """x @ weight."""
     if weight.requires_grad or not is_eager(x, weight):
         return x @ weight
-    return ByConstant.apply(rows_times, False, x, weight)
+    return Trilinear.apply(rows_times, x, weight, None)
 
 
 class Net(Paired):
