@@ -8,8 +8,8 @@
     tests/papers/page.py roofline FILE.tsv > SVG    the roof of a machine, and what reaches it
     tests/papers/page.py parts FILE.tsv > SVG       of whole models: what a step consists of
 
-The files are of one machine each; those with `kernels` in their names are of kernels alone. Of a second run on a GPU, NAME_more.tsv, tables
-are called `TABLE GPU more`: ratios are of one run. Of each layer the first contender's milliseconds stand as forward, backward, double
+The files are of one machine each; those with `kernels` in their names are of kernels alone. Of a second and third run on a GPU, NAME_more.tsv and
+NAME_third.tsv, tables are called `TABLE GPU more` and `third`: ratios are of one run. Of each layer the first contender's milliseconds stand as forward, backward, double
 backward, and of every other one how many times as long it takes; `-` was not measured, or disturbed by another process in all runs,
 `memory` did not fit. A cell is bold where it is under LEVEL: behind, or level.
 """
@@ -48,7 +48,7 @@ class Table:
         copy = re.search(r"copy ([\d.]+) TB/s", self.head)
         self.copy = float(copy.group(1)) * 1e12 if copy else math.nan  # on a CPU
         self.gpu = re.match(r"(?:NVIDIA )?(\w+)", self.head).group(1)
-        self.name = self.gpu + (" more" if "_more" in path else "")
+        self.name = " ".join([self.gpu, *re.findall("_(more|third)[.]", path)])
         self.by = {(line["table"], line["layer"], line["contender"], line["kernel"]): line for line in self.lines}
         for line in list(self.lines):  # of table 5 what an ablation takes apart, on its graph
             key = ("ablation", line["layer"], line["contender"], line["kernel"])
