@@ -68,6 +68,13 @@ def check_second_run():
             more.write(file.read().replace('2.0\t2.0\t12.0', '1.6\t1.6\t12.0').replace('forward\t2.0\t2.0', 'forward\t2.2\t2.2'))
             print('ablation\ta\trows\t10\tcgtpgen, unfused\tforward' + '\t3.0' * 5 + '\t-' * 4, file=more)
             print('table5\ta\trows\t10\tcgtpgen atomic\tforward' + '\t1.5' * 5 + '\t-' * 4, file=more)
+        third = f'{folder}/papers_third.tsv'
+        with open(second) as file, open(third, 'w') as more:
+            more.write(file.read() + '\t'.join(['batch', 'b', 'rows', '10', 'cgtpgen', 'forward', *['1.0'] * 5, *'----']) + '\n')
+        shown = dict(re.findall(r'<!-- (.*?) -->\n(.*?)\n\n', ''.join(line + '\n' for line in page.tables_of([third])), re.S))
+        equal((sorted(shown), '| b |' in shown.get('batch H200 third', '')),
+              (['ablation H200 third', 'batch H200 third', 'behind', 'overheads H200 third', 'roofline H200 third'], False),
+              'of what a third run adds, layers and tables of ours alone are left out')
         second = page.Table(second)
         equal([(table.name, page.ratio(table, 'ms', 'batch', 'a', 'OpenEquivariance', 'forward')) for table in (first, second)],
               [('H200', 2.0), ('H200 more', 2.2)], 'a second run has ratios of its own')

@@ -19,7 +19,7 @@ stands; what is not has the reason. Columns:
 
 A kernel is what autograd calls: forward without gradients; backward, gradients of x, y and w; double_backward, of those the gradients
 of x, y, w and gz. `bytes` are the arguments' of a kernel, each once, `flops` those of the generator's plan of the first contender.
-DEVICE=cpu tries this program out. WITHOUT: contenders, or contender:kernel, with commas; COMPILED: layers that have e3nn compiled.
+DEVICE=cpu tries this program out. WITHOUT: contenders, or contender:kernel, with commas; COMPILED: LAYER or TABLE/LAYER with e3nn compiled.
 KNOWN: files of earlier runs on such a GPU, papers.tsv and stability.tsv; what these lack is measured, and ours beside it.
 """
 import functools
