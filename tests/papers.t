@@ -68,6 +68,13 @@ def check_second_run():
             more.write(file.read().replace('2.0\t2.0\t12.0', '1.6\t1.6\t12.0').replace('forward\t2.0\t2.0', 'forward\t2.2\t2.2'))
             print('ablation\ta\trows\t10\tcgtpgen, unfused\tforward' + '\t3.0' * 5 + '\t-' * 4, file=more)
             print('table5\ta\trows\t10\tcgtpgen atomic\tforward' + '\t1.5' * 5 + '\t-' * 4, file=more)
+        third = f'{folder}/papers_third.tsv'
+        with open(second) as file, open(third, 'w') as more:
+            more.write(file.read() + '\t'.join(['batch', 'b', 'rows', '10', 'cgtpgen', 'forward', *['1.0'] * 5, *'----']) + '\n')
+        shown = dict(re.findall(r'<!-- (.*?) -->\n(.*?)\n\n', ''.join(line + '\n' for line in page.tables_of([third])), re.S))
+        equal((sorted(shown), '| b |' in shown.get('batch H200 third', '')),
+              (['ablation H200 third', 'batch H200 third', 'behind', 'overheads H200 third', 'roofline H200 third'], False),
+              'of what a third run adds, layers and tables of ours alone are left out')
         second = page.Table(second)
         equal([(table.name, page.ratio(table, 'ms', 'batch', 'a', 'OpenEquivariance', 'forward')) for table in (first, second)],
               [('H200', 2.0), ('H200 more', 2.2)], 'a second run has ratios of its own')
@@ -187,6 +194,37 @@ def check_run():
         equal((len(run.lines), whys <= {'no time left', 'its process ended, see workers.log'}), (10, True), 'without time all have the reason')
 
 
+def check_known():
+    """What earlier runs have beside ours is not measured again; ours is, beside what they lack."""
+    with tempfile.TemporaryDirectory() as folder:
+        line = '\t-' * (len(HEAD.split()) - 7) + '\n'
+        with open(f'{folder}/papers.tsv', 'w') as file:
+            print('# NVIDIA H200', '\t'.join(HEAD.split()), sep='\n', file=file)
+            for pair in 'roofline roofline_1 cgtpgen', 'roofline roofline_1 cuEquivariance', 'roofline roofline_2 cuEquivariance', \
+                    'ablation flashtp_table5_lmax2_c32 cgtpgen,|unfused', 'table5 flashtp_table5_lmax2_c32 cgtpgen|atomic':
+                table, layer, contender = pair.split()
+                file.write('\t'.join([table, layer, 'rows', '10', contender.replace('|', ' '), 'forward', '1.0']) + line)
+        with open(f'{folder}/stability.tsv', 'w') as file:
+            print('# NVIDIA H200', 'layer\tcontender\toutput\trmse\trms', sep='\n', file=file)
+            for contender in rows.rows(['stability/flashtp_table5_lmax1'])[0].contenders[:-1]:
+                print(f'flashtp_table5_lmax1_c32\t{contender}\tz\t1\t1', file=file)
+            print('flashtp_table5_lmax2_c32\tcgtpgen atomic\tz\t1\t1', file=file)
+        rows.KNOWN = [f'{folder}/papers.tsv', f'{folder}/stability.tsv']
+        words = ['roofline/roofline_1', 'roofline/roofline_2', 'ablation/flashtp_table5_lmax2', 'stability/flashtp_table5_lmax1',
+                 'stability/flashtp_table5_lmax2', 'roofline']
+        found = {}
+        for row, contender in rows.tasks(words):
+            found.setdefault(row.label, []).append(contender)
+        rows.KNOWN = []
+        equal(found['roofline/roofline_1'], ['cgtpgen', 'OpenEquivariance'], 'ours stands beside what is lacking')
+        equal(found['roofline/roofline_2'], ['cgtpgen', 'OpenEquivariance', 'cuEquivariance'], 'what was measured without ours is lacking')
+        equal(found['ablation/flashtp_table5_lmax2_c32'], ['cgtpgen atomic', 'cgtpgen, a path at a time', 'cgtpgen, paths by tables'],
+              'an ablation is known beside table 5')
+        equal(('stability/flashtp_table5_lmax1_c32' in found, len(found['stability/flashtp_table5_lmax2_c32'])), (False, 6),
+              'of the differences all or nothing, as they are of one run')
+        equal(rows.processes(words, 'OpenEquivariance'), 10, 'a process for each row of what compiles long')
+
+
 def check_building():
     """What is built is measured while the rest is building."""
     with tempfile.TemporaryDirectory() as folder:
@@ -249,6 +287,6 @@ def check_page():
     ok(f'{worst:.2f}' in shown['behind'], 'the nearest of all is listed', worst)
 
 
-for check in check_tables, check_second_run, check_kernels, check_models, check_layers, check_run, check_building, check_sparsity, check_page:
+for check in check_tables, check_second_run, check_kernels, check_models, check_layers, check_run, check_known, check_building, check_sparsity, check_page:
     check()
 done()

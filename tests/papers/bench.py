@@ -5,8 +5,8 @@
     tests/papers/bench.py build [TABLE[/LAYER]..]                     ours alone, into PAPERS
 
 Contenders are processes (measure.py), which make their rows ready beside one another, which for most is compiling. One at a time
-measures: of those that wait, the one whose row stands first in the order of tables. So nobody waits for what compiles long, but
-wall clock has the noise of compilers beside it. What a table has
+measures: of those that wait, the one whose row stands first in the order of tables. What compiles long has a process of its own, as many
+of which compile at once as there are cores. So nobody waits for them, but wall clock has the noise of compilers beside it. What a table has
 after SECONDS of measuring comes after what others have; all take LIMIT seconds at most. Both tables are written anew all the time, so that what is measured when time is over
 stands; what is not has the reason. Columns:
 
@@ -19,7 +19,8 @@ stands; what is not has the reason. Columns:
 
 A kernel is what autograd calls: forward without gradients; backward, gradients of x, y and w; double_backward, of those the gradients
 of x, y, w and gz. `bytes` are the arguments' of a kernel, each once, `flops` those of the generator's plan of the first contender.
-DEVICE=cpu tries this program out. WITHOUT: contenders, or contender:kernel, with commas; COMPILED: layers that have e3nn compiled.
+DEVICE=cpu tries this program out. WITHOUT: contenders, or contender:kernel, with commas; COMPILED: LAYER or TABLE/LAYER with e3nn compiled.
+KNOWN: files of earlier runs on such a GPU, papers.tsv and stability.tsv; what these lack is measured, and ours beside it.
 """
 import functools
 import glob
@@ -120,7 +121,8 @@ class Worker(threading.Thread):
         self.of, self.mine = name, layers.shares(run.words, name, parts)[part]
         self.ready, self.waits, self.idle, self.ended, self.measuring, self.process = [], False, False, False, None, None
         self.lacks = None  # a row that it waits for, while what is ready is measured
-        self.start()
+        self.makes = False  # it is one of those of which only so many make ready at once
+        self.first = min((run.order[row.label, contender] for row, contender in self.mine), default=0)
 
     def run(self):
         while self.of == "FlashTP" and not os.path.exists(f"{PAPERS}/flashtp.built"):
@@ -128,6 +130,8 @@ class Worker(threading.Thread):
         self.process = subprocess.Popen([sys.executable, "-W", "ignore", MEASURE, self.of, str(self.part),
                                          str(self.parts), *self.all.words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.all.log, text=True)
+        if self.all.closed:
+            self.process.kill()
         for line in self.process.stdout:
             if line.startswith("{"):
                 self.all.heard(self, json.loads(line))
@@ -151,13 +155,26 @@ class Run:
         self.order = {(row.label, contender): n for n, (row, contender) in enumerate(layers.tasks(words))}
         self.limits = {word.partition("=")[0].partition("/")[0]: float(word.partition("=")[2] or "inf") for word in words or layers.TABLES}
         self.spent, self.begun, self.busy = dict.fromkeys(self.limits, 0), 0, None
-        self.until, self.head = time.time() + LIMIT, ""  # nobody measures before the machine is
+        self.until, self.head, self.closed = time.time() + LIMIT, "", False  # nobody measures before the machine is
         wanted = {layers.worker_of(contender) for _, contender in self.order}
         if DEVICE == "cpu":
             wanted &= {"cgtpgen", "e3nn", "e3nn compiled"}
         with self.lock:
-            self.workers = [Worker(self, name, part, parts) for name, parts in layers.WORKERS.items() if name in wanted
+            self.workers = [Worker(self, name, part, parts) for name in layers.WORKERS if name in wanted
+                            for parts in [layers.processes(words, name)]
                             for part in range(parts) if layers.shares(words, name, parts)[part]]
+            self.queue = sorted((worker for worker in self.workers if not layers.WORKERS[worker.of]), key=lambda worker: worker.first)
+            for worker in self.workers:
+                if layers.WORKERS[worker.of]:
+                    worker.start()
+            self.start_some()
+
+    def start_some(self):
+        """Of those that have one row, as many as there are cores make it ready at once, in the order of rows."""
+        while self.queue and sum(worker.makes for worker in self.workers) < (os.cpu_count() or 1):
+            worker = self.queue.pop(0)
+            worker.makes = True
+            worker.start()
 
     def open(self, head):
         with self.lock:
@@ -180,11 +197,16 @@ class Run:
             worker.waits, worker.idle = not worker.ended, worker.idle or "idle" in said or worker.ended
             if worker.ended:
                 worker.ready = []
+            if {"ready", "failed", "ended"} & said.keys():
+                worker.makes = False
+                self.start_some()
             if "idle" in said or "ended" in said:
                 print(f"# {time.strftime('%X')} {worker.name}: {'all ready' if 'idle' in said else 'ended'}", flush=True)
             self.choose()
             if worker.waits and not worker.idle and worker.lacks is None:
                 worker.tell()
+            elif worker.waits and worker.idle and not worker.ready:
+                worker.process.stdin.close()  # it ends, and has no memory of the GPU any more
 
     def choose(self):
         """The next that measures: of those that wait, whose row is the first."""
@@ -225,6 +247,8 @@ class Run:
                 self.write()
                 wrote = time.time()
         with self.lock:
+            self.closed = True
+            self.queue = []
             for worker in self.workers:
                 if worker.process:
                     worker.process.kill()

@@ -8,10 +8,11 @@
     tests/papers/page.py roofline FILE.tsv > SVG    the roof of a machine, and what reaches it
     tests/papers/page.py parts FILE.tsv > SVG       of whole models: what a step consists of
 
-The files are of one machine each; those with `kernels` in their names are of kernels alone. Of a second run on a GPU, NAME_more.tsv, tables
-are called `TABLE GPU more`: ratios are of one run. Of each layer the first contender's milliseconds stand as forward, backward, double
-backward, and of every other one how many times as long it takes; `-` was not measured, or disturbed by another process in all runs,
-`memory` did not fit. A cell is bold where it is under LEVEL: behind, or level.
+The files are of one machine each; those with `kernels` in their names are of kernels alone. Of a second and third run on a GPU,
+NAME_more.tsv and NAME_third.tsv, tables are called `TABLE GPU more` and `third`: ratios are of one run. The third measured what two
+lack, so its layers and tables that have ours alone are left out. Of each layer the first contender's milliseconds stand as forward,
+backward, double backward, and of every other one how many times as long it takes; `-` was not measured, or disturbed by another process
+in all runs, `memory` did not fit. A cell is bold where it is under LEVEL: behind, or level.
 """
 import csv
 import html
@@ -48,7 +49,8 @@ class Table:
         copy = re.search(r"copy ([\d.]+) TB/s", self.head)
         self.copy = float(copy.group(1)) * 1e12 if copy else math.nan  # on a CPU
         self.gpu = re.match(r"(?:NVIDIA )?(\w+)", self.head).group(1)
-        self.name = self.gpu + (" more" if "_more" in path else "")
+        self.name = " ".join([self.gpu, *re.findall("_(more|third)[.]", path)])
+        self.fills = self.name.endswith("third")  # what others lack, ours beside it
         self.by = {(line["table"], line["layer"], line["contender"], line["kernel"]): line for line in self.lines}
         for line in list(self.lines):  # of table 5 what an ablation takes apart, on its graph
             key = ("ablation", line["layer"], line["contender"], line["kernel"])
@@ -125,7 +127,8 @@ def times_table(table, name):
             found = [ratio(table, TIME, name, layer, contender, k) for k in kernels]
             cells.append("-" if contender == ours or not any(found) and table.why(name, layer, contender, "forward") == "-" else
                          ", ".join(cell(value, table.why(name, layer, contender, k)) for value, k in zip(found, kernels)))
-        yield f"| {layer} | " + " | ".join([*cells, memory(table, name, layer, ours)]) + " |"
+        if not table.fills or set(cells[1:]) != {"-"}:
+            yield f"| {layer} | " + " | ".join([*cells, memory(table, name, layer, ours)]) + " |"
 
 
 def memory(table, name, layer, ours):
@@ -511,6 +514,8 @@ def tables_of(paths):
     for table in tables:
         sections[f"overheads {table.name}"] = overheads(table)
         for name in table.tables():
+            if table.fills and len(table.contenders(name)) < 2:
+                continue
             sections[f"{name} {table.name}"] = roofline_table(table) if name == "roofline" else times_table(table, name)
     sections |= {f"predicted {table.gpu}": predicted_table(path, table) for path in stable if "ptxas" in path for table in tables
                  if table.name == table.gpu}

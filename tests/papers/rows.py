@@ -3,6 +3,8 @@
 A row is a layer (the text of a spec), where it is computed (a graph of tests/gpu/graphs, or so many items), the kernels that are
 timed, and contenders. Contenders whose names begin with cgtpgen are the same layer with keys of VARIANTS set.
 """
+import csv
+import functools
 import json
 import os
 import re
@@ -37,10 +39,11 @@ CONVOLUTIONS = ("cgtpgen", "cgtpgen atomic", "OpenEquivariance", "OpenEquivarian
 FLASHTP = ("cgtpgen atomic", "FlashTP", "OpenEquivariance", "cuEquivariance", "e3nn")
 SEVEN = ("mace_large", "mace_medium", "oeq_nequip_lips", "oeq_nequip_revmd17_aspirin", "oeq_nequip_revmd17_toluene",
          "oeq_nequip_revmd17_benzene", "oeq_nequip_water")
-# Processes by which library is measured, and how many there are: those that compile long have several.
-WORKERS = {"cgtpgen": 1, "FlashTP": 1, "OpenEquivariance": 5, "cuEquivariance": 10, "e3nn": 2, "e3nn compiled": 2}
+# Processes by which library is measured, and how many there are: those that compile long have one for each row (0).
+WORKERS = {"cgtpgen": 1, "FlashTP": 1, "OpenEquivariance": 0, "cuEquivariance": 0, "e3nn": 2, "e3nn compiled": 0}
 WITHOUT = set(filter(None, os.environ.get("WITHOUT", "").split(",")))
-COMPILED = os.environ.get("COMPILED")  # layers that have e3nn compiled (default: all)
+COMPILED = os.environ.get("COMPILED")  # LAYER or TABLE/LAYER that have e3nn compiled (default: all)
+KNOWN = os.environ.get("KNOWN", "").split()  # files of earlier runs
 
 
 @dataclass
@@ -170,14 +173,16 @@ TABLES = {made.__name__: made for made in (roofline, table5, ablation, sevennet,
 
 
 def rows(words=()):
-    """Of words TABLE, or TABLE/LAYER with the beginning of a layer's name; what follows = is no part of them."""
-    found = []
+    """Of words TABLE, or TABLE/LAYER with the beginning of a layer's name, each row once; what follows = is no part of them."""
+    found = {}
     for word in words or TABLES:
         table, _, layer = word.partition("=")[0].partition("/")
         if table not in TABLES:
             sys.exit(f"there is no table {table}: {', '.join(TABLES)}")
-        found += [row for row in TABLES[table]() if row.name.startswith(layer)]
-    return found
+        for row in TABLES[table]():
+            if row.name.startswith(layer):
+                found.setdefault(row.label, row)
+    return list(found.values())
 
 
 def worker_of(contender):
@@ -185,12 +190,41 @@ def worker_of(contender):
 
 
 def tasks(words=()):
-    """All pairs of row and contender, in the order in which they are wanted: what matters less comes last."""
+    """All pairs of row and contender, in the order in which they are wanted: what matters less comes last. Of rows that KNOWN has
+    those that it lacks, and ours beside them."""
     def wanted(row, contender):
         return worker_of(contender) not in WITHOUT and contender not in WITHOUT and \
-            (contender != "e3nn compiled" or COMPILED is None or row.name in COMPILED.split())
-    found = [(row, contender) for row in rows(words) for contender in row.contenders if wanted(row, contender)]
+            (contender != "e3nn compiled" or COMPILED is None or {row.name, row.label} & set(COMPILED.split()))
+    found, measured = [], known(KNOWN)
+    for row in rows(words):
+        pairs = [contender for contender in row.contenders if wanted(row, contender)]
+        lacks = {contender for contender in pairs if (row.label, contender) not in measured}
+        if row.table == "stability":  # differences are of one run
+            lacks = set(pairs) if lacks - {"e3nn float64"} else set()
+        found += [(row, contender) for contender in pairs if contender in lacks or lacks and contender in ("cgtpgen", "cgtpgen atomic")]
     return sorted(found, key=lambda task: "," in task[1] or "deterministic" in task[1])
+
+
+@functools.cache
+def known_in(path):
+    """Of a file, (TABLE/LAYER, contender) for what was measured beside ours, or did not fit."""
+    with open(path, newline="") as file:
+        file.readline()
+        lines = list(csv.DictReader(file, delimiter="\t"))
+    if "rmse" in lines[0]:
+        return {(f"stability/{line['layer']}", line["contender"]) for line in lines}
+    found = {(f"{line['table']}/{line['layer']}", line["contender"]) for line in lines if line["ms"] != "-" or "memory" in line["why"]}
+    ours = {label for label, contender in found if contender in ("cgtpgen", "cgtpgen atomic")}
+    # What an ablation takes apart is table 5's.
+    return {pair for pair in found if pair[0] in ours or pair[0].replace("ablation/", "table5/") in ours}
+
+
+def known(paths):
+    return set().union(*map(known_in, paths))
+
+
+def processes(words, worker):
+    return WORKERS[worker] or sum(worker_of(contender) == worker for _, contender in tasks(words))
 
 
 def shares(words, worker, parts):

@@ -12,7 +12,9 @@
 #
 # RESULTS gets papers.tsv and stability.tsv, written anew all the time; it ends after LIMIT seconds (default: an hour). It fails where a
 # contender's own kernels did not run; one that cannot be built or has no package is left out by name. CGTPGEN names the generator
-# (build/static/cgtpgen of make static needs no libyaml), PYTHON the Python that has PyTorch. bench.py says more.
+# (build/static/cgtpgen of make static needs no libyaml), PYTHON the Python that has PyTorch. KNOWN="FILE.tsv.." are results of earlier
+# runs on such a GPU: what they lack is measured. All of PARTS/*.tar.xz is unpacked; RESULTS/nvrtc is what cuEquivariance compiled: where
+# PARTS has that as nvrtc.tar.xz, it is not compiled again. bench.py says more.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 PYTHON=${PYTHON:-python3}
@@ -119,10 +121,11 @@ run() {
     parts=$(realpath -m "$1") results=$(realpath -m "$2")
     shift 2
     mkdir -p "$results/site"
-    for part in "$parts/papers.tar.xz" "$parts/compiled.tar.xz"; do
-        [ ! -f "$part" ] || tar -C "$results" -xJf "$part" &
+    mkdir -p "$results/nvrtc"
+    for part in "$parts"/*.tar.xz; do  # a later name's files stand
+        [ ! -f "$part" ] || tar -C "$results" -xJf "$part"
     done
-    wait
+    export CUEQUIVARIANCE_OPS_NVRTC_CACHE_DIR="$results/nvrtc"
     export PYTHONPATH="$results/site:${PYTHONPATH:-}" PAPERS="$results/work"
     mkdir -p "$PAPERS"
     if [ -e "$results/flashtp/setup.py" ] && [ ! -d "$results/site/flashTP_e3nn" ] && command -v nvcc > /dev/null; then
@@ -140,5 +143,5 @@ case ${1:-} in
 fetch) fetch "$2" ;;
 compile) shift; compile "$@" ;;
 run) shift; run "$@" ;;
-*) sed -n '2,18s/^# \{0,1\}//p' "$0"; exit 1 ;;
+*) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 1 ;;
 esac
