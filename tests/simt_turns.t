@@ -52,26 +52,34 @@ status=$?
 grep -v '^1\.\.' "$program.tap"
 n=$(grep -c -E '^(not )?ok' "$program.tap")
 
-# Counters that a later turn finds as the one before has left them are seen: nobody takes that turn's edges.
-n=$((n + 1))
-name=conv_64_strided
-sed 's/!turn\.first && (status = cgtp_clear/false \&\& (status = cgtp_clear/' "$folder/${name}_backward.cu" \
-    > "$folder/${name}_uncleared.cu"
-echo "#include \"cgtp.h\"
-extern const cgtp_product ${name}_product;
+# mutant WHAT SPEC_KIND KERNEL EDIT: the kernel, so edited, is not right.
+mutant()
+{
+    n=$((n + 1))
+    sed "$4" "$folder/$2_$3.cu" > "$folder/$2_mutant.cu"
+    other=$([ "$3" = backward ] && echo double_backward || echo backward)
+    echo "#include \"cgtp.h\"
+extern const cgtp_product $2_product;
 extern const cgtp_product *const check_products[];
-const cgtp_product *const check_products[] = {&${name}_product, 0};" > "$folder/uncleared.c"
-if cmp -s "$folder/${name}_backward.cu" "$folder/${name}_uncleared.cu"; then
-    echo "not ok $n - a kernel whose later turns find counters uncleared: there is no such line"
-elif ! tests/simt/build.sh "${program}_uncleared" "$folder/${name}_uncleared.cu" "$folder/${name}_double_backward.cu" \
-    "$folder/$name.c" "$folder/uncleared.c" tests/simt/turns.c tests/simt/memory_simt.c runtime/cgtp.c \
-    > "$program.log" 2>&1; then
-    tests/why.sh "$program.log"
-    echo "not ok $n - a kernel whose later turns find counters uncleared was not built"
-elif ! timeout 100 "${program}_uncleared" 2> /dev/null | grep -q "^not ok"; then
-    echo "not ok $n - a kernel whose later turns find counters uncleared is not right"
-else
-    echo "ok $n - a kernel whose later turns find counters uncleared is not right"
-fi
+const cgtp_product *const check_products[] = {&$2_product, 0};" > "$folder/mutant.c"
+    if cmp -s "$folder/$2_$3.cu" "$folder/$2_mutant.cu"; then
+        echo "not ok $n - $1: there is no such line"
+    elif ! tests/simt/build.sh "${program}_mutant" "$folder/$2_mutant.cu" "$folder/$2_$other.cu" \
+        "$folder/$2.c" "$folder/mutant.c" tests/simt/turns.c tests/simt/memory_simt.c runtime/cgtp.c \
+        > "$program.log" 2>&1; then
+        tests/why.sh "$program.log"
+        echo "not ok $n - $1 was not built"
+    elif ! timeout 100 "${program}_mutant" 2> /dev/null | grep -q "^not ok"; then
+        echo "not ok $n - $1 is not right"
+    else
+        echo "ok $n - $1 is not right"
+    fi
+}
+# Counters that a later turn finds as the one before has left them: nobody takes that turn's edges. And those that a launch
+# needs whose warps have more than a range of edges each.
+mutant 'a kernel whose later turns find counters uncleared' conv_mixed_plain double_backward \
+    's/!turn\.first && (status = cgtp_clear/false \&\& (status = cgtp_clear/'
+mutant 'a kernel whose tickets are not cleared' conv_64_strided backward \
+    's/(few || partition\.rounds\[0\]) &&/false \&\&/'
 echo "1..$n"
 exit $status

@@ -245,7 +245,9 @@ static void emit_kernel(struct conv *first)
         line(o, "const cgtp_lone_receivers lone(l.graph, %d);", g->warps);
     const char *policies = "const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();";
     if (g->sets == 1) {
-        line(o, "const int warp = cgtp_block_order<nodes>(l.counters_%s) * %d + cgtp_warp();", g->name,
+        line(o, "const int warp = %s * %d + cgtp_warp();",
+             shares ? arena_printf(first->w->arena, "cgtp_block_order<nodes>(l.counters_%s)", g->name)
+                    : "(int)cgtp_block()",
              g->warps);
         if (lone)
             line(o, "lone.clear(%s);", lone);

@@ -54,8 +54,15 @@ static const char *warps_of_set(struct arena *a, const struct conv_kernel *g)
     return g->sets > 1 ? arena_printf(a, "%s / %d", warps, g->sets) : warps;
 }
 
-/* cleared: what is cleared before unless there are teams, which have no counters and no flags; NULL: nothing
- * is. */
+/* May a launch do without counters? Teams have none, and no flags; and where nothing is handed over, so that
+ * blocks come in any order, those of one path set need none as long as each warp has one range of edges. */
+static bool may_idle(const struct conv_kernel *g)
+{
+    const struct walk *walk = &g->first->walk;
+    return walk->teams || (g->sets == 1 && !walk->shares && !g->whole);
+}
+
+/* cleared: what is cleared before unless the launch does without; NULL: nothing is. */
 static void emit_main_launch(struct source *w, struct out *o, const struct conv_kernel *g,
                              const struct clear *cleared)
 {
@@ -83,12 +90,16 @@ static void emit_main_launch(struct source *w, struct out *o, const struct conv_
     if (walk->teams)
         line(o, "cgtp_make_teams(partition, %d, %s, graph->items, graph->receivers, cost);", g->warps,
              g->reduces ? "true" : "false");
-    if (cleared)
-        emit_step(o, "!partition.teams && ", clear_call(cleared));
     if (walk->few)
         line(o, "const bool few = %scgtp_few_edges(graph->items, graph->receivers, %s, %s);",
              g->edge_buffer ? "turn.end - turn.from == graph->items && " : "",
              walk->shares ? "true" : "false", warps_of_set(w->arena, g));
+    if (cleared)
+        emit_step(o,
+                  walk->teams ? "!partition.teams && "
+                  : walk->few ? "(few || partition.rounds[0]) && "
+                              : "partition.rounds[0] && ",
+                  clear_call(cleared));
     const char *few = walk->few ? arena_printf(w->arena, "few ? code::%s<%d> : ", g->name, walk->nodes) : "";
     if (g->whole && g->edge_buffer) /* where no sums leave, tiles are ranges of edges */
         few = arena_printf(w->arena, "turn.first ? code::%s<%d> : ", g->name, walk->nodes);
@@ -151,7 +162,7 @@ void conv_launch(struct source *w, const struct schedule *schedule)
     struct out out = {.text = w->out, .depth = 1}, *o = &out;
     bool rows;
     const struct clear cleared = find_clear(w, &g, &rows);
-    const bool unless = g.first->walk.teams && !rows;
+    const bool unless = may_idle(&g) && !rows;
     if (!unless)
         clear_launch(&cleared, w);
     if (g.edge_buffer) {
