@@ -10,7 +10,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
 from examples import blocks  # noqa: E402
-from installed import ENVIRONMENT, NEGATIVE, PROGRAM, SPEC, install, project, read, run, write  # noqa: E402
+from installed import ENVIRONMENT, NEGATIVE, PROGRAM, SPEC, install, project, read, run, unoptimised, write  # noqa: E402
 from tap import done, equal, ok, skip  # noqa: E402
 
 NVCC = os.environ.get('NVCC') or shutil.which('nvcc') or '/usr/local/cuda/bin/nvcc'
@@ -181,6 +181,7 @@ def test_vendored(root, name, file, configure):
 
 
 with tempfile.TemporaryDirectory() as ROOT:
+    unoptimised(f'{ROOT}/tools')
     install(ROOT)
     ENVIRONMENT['CMAKE_PREFIX_PATH'] = f'{ROOT}/usr'
     for GENERATOR, PROGRAM_OF_IT in ('Ninja', 'ninja'), ('Unix Makefiles', 'make'):

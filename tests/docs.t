@@ -20,8 +20,7 @@ runtime, generated, build/cgtpgen), with an installed cgtpgen in PATH. The words
 
 With UPDATE=1 what commands print is written into the pages, for `git diff` to show; "..." stays.
 
-Nothing is optimised (cc, gcc and g++ have -O0 for -O3): other tests compile the same code as it is meant. But what asks
-for -march=native, as it computes for long, takes less time with -O1.
+Nothing is optimised (installed.py).
 """
 import ast
 import glob
@@ -36,7 +35,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
 import tap  # noqa: E402
 from examples import blocks, complete, generate  # noqa: E402
-from installed import ENVIRONMENT, install, read, write  # noqa: E402
+from installed import ENVIRONMENT, install, read, unoptimised, write  # noqa: E402
 from tap import done, equal, ok, skip  # noqa: E402
 
 PAGES = ['README.md', *sorted(glob.glob('docs/*.md'))]
@@ -238,18 +237,11 @@ class Page:
 def tools():
     """Programs by the names that pages call them by: not optimising, and those that this test was given."""
     folder = f'{ROOT}/tools'
-    os.mkdir(folder)
-    for name, program, level in (('cc', 'cc', 0), ('gcc', 'gcc', 0), ('g++', 'g++', 0), ('nvcc', NVCC, 3),
-                                 ('python3', PYTHON, 3)):
-        if shutil.which(program):
-            write(f'{folder}/{name}', f'#!/bin/bash\nlevel={level}\n[[ " $* " != *" -march=native "* ]] || level=1\n'
-                                      f'exec {shutil.which(program)} "${{@/#-O3/-O$level}}"\n')
-            os.chmod(f'{folder}/{name}', 0o755)
+    unoptimised(folder, nvcc=NVCC, python3=PYTHON)
     # pip installs into a folder of the test's own.
     write(f'{folder}/pip', f'#!/bin/sh\nexec {PYTHON} -m pip "$@"\n')
     os.chmod(f'{folder}/pip', 0o755)
     ENVIRONMENT.update(PIP_TARGET=f'{ROOT}/python', PIP_NO_DEPS='1', PYTHONPATH=f'{ROOT}/python')
-    ENVIRONMENT['PATH'] = f"{folder}:{ENVIRONMENT['PATH']}"
 
 
 def words_of(text):

@@ -12,7 +12,7 @@ import tempfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
 from examples import blocks  # noqa: E402
-from installed import ENVIRONMENT, install, read, write  # noqa: E402
+from installed import ENVIRONMENT, install, read, unoptimised, write  # noqa: E402
 from tap import done, equal, ok, skip  # noqa: E402
 
 NVCC = os.environ.get('NVCC') or shutil.which('nvcc') or '/usr/local/cuda/bin/nvcc'
@@ -100,6 +100,7 @@ def first(root, user, there, number):
 
 
 def main(root):
+    unoptimised(f'{root}/tools')
     result, _ = install(root)
     if not ok(result.returncode == 0, 'make install, for a prefix that was empty', result.stdout):
         return

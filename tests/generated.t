@@ -69,12 +69,12 @@ with tempfile.TemporaryDirectory() as folder:
         for name in sorted(glob.glob(f'{folder}/{backend}/*')):
             with open(name) as file:
                 text = ' '.join(file.read().replace('\n * ', ' ').split())
-                bare += [f'{name}: {comment}' for comment in re.findall(r'/\*(?:(?!\*/).)*dynamic shared memory.*?\*/', text)
-                         if not re.search('No wait lasts for ever|waits for nothing but its own copies', comment)]
+                bare += [f'{name}: {comment}' for comment in re.findall(r'/\*.*?\*/', text) if 'dynamic shared memory' in comment
+                         and not re.search('No wait lasts for ever|waits for nothing but its own copies', comment)]
                 if backend == 'cuda':
                     code = re.sub(r'/\*.*?\*/', '', text)
-                    idle += [f'{name}: {found}' for found in
-                             re.findall(r'.{0,40} [*/%] 1(?![\w.]).{0,9}|.{0,40}\[0 \+ (?!\().{0,9}', code)]
+                    idle += [f'{name}: {code[max(found.start() - 40, 0):found.end() + 9]}' for found in
+                             re.finditer(r' [*/%] 1(?![\w.])|\[0 \+ (?!\()', code)]
                 file.seek(0)
                 wide += [f'{name}: {line.rstrip()}' for line in file if len(line.rstrip()) > COLUMNS]
         ok(made.returncode == 0 and not wide, f'{len(specs)} products, {backend}: at most {COLUMNS} columns', *wide[:10])

@@ -9,7 +9,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, 'tests')
-from installed import ENVIRONMENT, NEGATIVE, PROGRAM, SPEC, install, project, read, run, write  # noqa: E402
+from installed import ENVIRONMENT, NEGATIVE, PROGRAM, SPEC, install, project, read, run, unoptimised, write  # noqa: E402
 from tap import done, equal, ok, skip  # noqa: E402
 
 MAKEFILE = '''CGTPGEN_SPECS = layer.yaml
@@ -308,6 +308,7 @@ def test_cuda(folder):
 
 
 with tempfile.TemporaryDirectory() as ROOT:
+    unoptimised(f'{ROOT}/tools')
     test_installed(ROOT)
     test_links(f'{ROOT}/usr/share/doc/cgtpgen')
     test_interpreters()

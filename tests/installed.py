@@ -1,6 +1,7 @@
 """An installed copy, and projects outside of this tree that use it: what the tests of build systems share."""
 import os
 import re
+import shutil
 import subprocess
 
 # Projects are not built with the options that the test itself was started with; the generator is installed
@@ -49,6 +50,20 @@ def project(folder, files):
     for file, content in files.items():
         write(f'{folder}/{file}', content)
     return folder
+
+
+def unoptimised(folder, **others):
+    """Puts compilers first into PATH that optimise nothing (-O0 for -O3), and `others`, by their names here: other tests compile
+    the same code as it is meant. What asks for -march=native, as it computes for long, takes less time with -O1."""
+    os.mkdir(folder)
+    for name, program in {'cc': 'cc', 'gcc': 'gcc', 'c++': 'c++', 'g++': 'g++', **others}.items():
+        level = 3 if name in others else 0
+        path = shutil.which(program, path=ENVIRONMENT['PATH'])
+        if path:
+            write(f'{folder}/{name}', f'#!/bin/bash\nlevel={level}\n[[ " $* " != *" -march=native "* ]] || level=1\n'
+                                      f'exec {path} "${{@/#-O3/-O$level}}"\n')
+            os.chmod(f'{folder}/{name}', 0o755)
+    ENVIRONMENT['PATH'] = f"{folder}:{ENVIRONMENT['PATH']}"
 
 
 def install(root):

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -S -E
 """Reads a spec and writes it with few channels, so that a dense loop can follow: multiplicity 1 stays 1,
 others become small numbers, equal ones equal (modes tie them). Products of many paths get 2 and 3 channels.
 

@@ -106,14 +106,17 @@ class Product:
         """The program's name, or None after complaining."""
         program = f'{self.folder}/selftest-{compiler}'
         objects = [runtime(compiler, 'cgtp_selftest'), runtime(compiler, 'cgtp')]
-        logs = []
-        for source in self.files:
-            if source.endswith('.c'):
-                objects.append(f'{source}.{compiler}.o')
-                logs.append(self.compile(compiler, source, objects[-1]))
+        sources = [source for source in self.files if source.endswith('.c')]
+        logs = self.together(sources) if compiler == 'clang' else \
+            [self.compile(compiler, source, f'{source}.{compiler}.o') for source in sources]
+        objects += [f'{source[:-2]}.o' if compiler == 'clang' else f'{source}.{compiler}.o' for source in sources]
         linked = run(compiler, *WARNINGS, '-o', program, *objects, '-lm')
         return program if ok(linked.returncode == 0 and not any(logs), f'{self.name}: {compiler} builds it', *logs,
                              linked.stdout) else None
+
+    def together(self, sources):
+        """What clang, which starts once, says of all."""
+        return [run('tests/compile.sh', 'clang', *WARNINGS, GENERATED, '-Iruntime', f'-I{self.folder}', '--', *sources).stdout]
 
     def compile(self, compiler, source, target):
         """What the compiler says; nothing is done where the text is that of the object that is there."""

@@ -50,7 +50,6 @@ fuzz-programs: $(FUZZ:%=$(FUZZ_DIR)/%) $(FUZZ_DIR)/words
 fuzz: fuzz-programs
 	$(Q)rm -rf $(FUZZ_DIR)/seeds
 	$(Q)mkdir -p $(FUZZ_DIR)/found $(foreach f,$(FUZZ),$(FUZZ_DIR)/seeds/$(f) $(FUZZ_DIR)/corpus/$(f))
-	$(Q)$(foreach f,$(FUZZ),for s in $(FUZZ_SEEDS_$(f)); do \
-	    ln -s "$(CURDIR)/$$s" $(FUZZ_DIR)/seeds/$(f)/$$(echo $$s | tr / -); done;)
+	$(Q)$(foreach f,$(FUZZ),$(call quoted,$(PYTHON)) tests/fuzz/link.py $(FUZZ_DIR)/seeds/$(f) $(FUZZ_SEEDS_$(f)) &&) true
 	$(Q)$(foreach f,$(FUZZ),$(FUZZ_DIR)/$(f) $(FUZZ_OPTIONS) $(FUZZ_OPTIONS_$(f)) -runs=$(RUNS) \
 	    -artifact_prefix=$(FUZZ_DIR)/found/$(f)- $(FUZZ_DIR)/corpus/$(f) $(FUZZ_DIR)/seeds/$(f) &&) true

@@ -347,14 +347,15 @@ template <int bug> static bool groups(void)
 static bool clears_rows(void)
 {
     enum { ROWS = 300, STRIDE = 12 };
+    const std::vector<real> before = numbers(ROWS * STRIDE);
     bool right = true;
     for (size_t n = 8; n <= STRIDE; n++) { /* of 32 bytes, and of others */
-        device_array<real> a("a", numbers(ROWS * STRIDE));
+        device_array<real> a("a", before);
         const cgtp_areas<1, true> areas = {{{a.p, n * sizeof(real), ROWS, STRIDE * sizeof(real)}}};
         right &= cgtp_clear(areas, NULL) == CGTP_OK;
         std::vector<real> x = a.get();
         for (size_t i = 0; i < ROWS * STRIDE; i++)
-            right &= x[i] == (i % STRIDE < n ? 0 : numbers(ROWS * STRIDE)[i]);
+            right &= x[i] == (i % STRIDE < n ? 0 : before[i]);
     }
     return right;
 }
@@ -698,12 +699,13 @@ template <int nodes> static bool lone_of(int multiprocessors)
         return false;
     bool right = true;
     unsigned most = 0, runs = 0;
+    const std::vector<unsigned> lone = cleared.get();
     for (unsigned visited : visits.get())
         right &= visited == 1;
     for (unsigned part : parts.get())
         most = part > most ? part : most;
     for (int r = 0, run = 0; r < LONE_RECEIVERS; r++) {
-        right &= cleared.get()[(size_t)r] == (lone_degree(r) == 0);
+        right &= lone[(size_t)r] == (lone_degree(r) == 0);
         run = lone_degree(r) ? 0 : run + 1;
         runs += run % (int)warps == 1; /* of each run a warp has one of so many, rounded up */
     }

@@ -335,11 +335,12 @@ static __attribute__((noinline)) void check_place(const void *p, size_t bytes, c
             return;
 }
 
-/* Most accesses are to the stack: this much of it stands in each of the functions below. */
+/* Most accesses are to the stack, those to tables of numbers to constants: this much of it stands in each of the functions below. */
 template <access kind> static inline void check_here(const void *p, size_t bytes, const void *where)
 {
-    if ((uintptr_t)p - stack_base >= STACK)
-        check_place<kind>(p, bytes, where);
+    if ((uintptr_t)p - stack_base < STACK || (kind == READ && (uintptr_t)p - segment.base < segment.bytes))
+        return;
+    check_place<kind>(p, bytes, where);
 }
 
 void check(const void *p, size_t bytes, access kind, const void *where)
