@@ -221,15 +221,15 @@ class Sevennet(Case):
 
 
 class Trained(Sevennet):
-    """SevenNet-l3i5 as sevenn's wheel has it; its channels and cutoff are its own. With another lmax, random weights of its
-    architecture."""
+    """SevenNet-l3i5, or another one, as sevenn's wheel has it; its channels and cutoff are its own. With another lmax, random
+    weights of its architecture."""
 
-    lmax = 3
+    checkpoint, lmax = '7net-l3i5', 3
     irreps = ('128x0e', '64x1e', '32x2e', '32x3e', '32x4e')
 
     def build(self, dtype, **switches):
         from sevenn.util import load_checkpoint
-        found = load_checkpoint('7net-l3i5')
+        found = load_checkpoint(self.checkpoint)
         model = found.build_model(**switches) if self.lmax == 3 else self.random(found, **switches)
         model.onehot_idx_to_onehot.register_forward_hook(self.cast)
         return model.to(dtype)
