@@ -23,8 +23,9 @@ NEEDS = {'mace': 'mace.modules', 'nequip': 'nequip.model', 'sevennet': 'sevenn.m
          'any': 'e3nn.o3'}
 ASKED = bool(os.environ.get('TEST_MODELS'))  # then all of it; without, what takes least
 STEPS = ['--steps=1000'] if ASKED else ['--steps=40', '7net-0']
-CHECKS = [('any', 'interface'), ('any', 'pairs'), ('mace', 'check', 'mace'), ('nequip', 'check', 'nequip'), ('sevennet', 'check', 'sevennet'),
-          ('allegro', 'check', 'allegro'), ('mace', 'kinds'), ('mace', 'calculators'), ('mace', 'mliap'), ('nequip', 'commands', 'nequip'),
+CHECKS = [('any', 'interface'), ('any', 'pairs'), ('mace', 'check', 'mace'), ('nequip', 'check', 'nequip'),
+          ('sevennet', 'check', 'sevennet'), ('allegro', 'check', 'allegro'), ('mace', 'kinds'), ('mace', 'calculators'), ('mace', 'mliap', 'mace'),
+          ('sevennet', 'mliap', 'sevennet'), ('nequip', 'commands', 'nequip'),
           *((name, 'graphs', name) for name in ('mace', 'nequip', 'sevennet', 'allegro')),
           ('mace', 'scripts', 'mace'), ('sevennet', 'scripts', 'sevennet'), ('sevennet', 'trained'),
           *([('mace', 'wheel')] if ASKED else [])]

@@ -174,6 +174,8 @@ def dynamics(case, model, terms):
 
 def main():
     case = packages.CASES[NAME](packages.crystal(), CHANNELS)
+    longest = case.vectors(case.inputs(torch.float64)).norm(dim=1).max().item()
+    ok(0.8 * case.cutoff < longest < case.cutoff, 'all edges are of atoms that see each other', longest)
     for kind in TYPES:
         compare(case, kind)
     torch.set_default_dtype(torch.float64)

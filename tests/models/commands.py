@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""NequIP's own commands with kernels: training with the modifier, and nequip-compile of the checkpoint and of a package of it;
-each result against the same without kernels; the last as with an installed wheel. With MODELS_LONG=1 also training that is
-compiled.
+"""NequIP's own commands with kernels: training with the modifier, nequip-prepare-lmp-mliap, and nequip-compile of the checkpoint
+and of a package of it; each result against the same without kernels; the last two as with an installed wheel. With
+MODELS_LONG=1 also training that is compiled.
 
     tests/models/commands.py nequip FOLDER
 """
@@ -15,6 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.abspath(f'{HERE}/../..')
 sys.path[:0] = [HERE, f'{HERE}/..', f'{ROOT}/runtime/python']
 import ase.io  # noqa: E402
+import ghosts  # noqa: E402
 import numpy  # noqa: E402
 import packages  # noqa: E402
 import torch  # noqa: E402
@@ -116,6 +117,7 @@ def nequip():
             worst = max((weights[name][key] - value).abs().max().item() for key, value in weights['plain'].items()
                         if torch.is_tensor(value) and value.is_floating_point() and value.numel())
             ok(worst < 1e-9, f'and has the same weights after four steps, {name}', worst)
+    mliap(frames[1])
     if not os.path.exists(f'{ROOT}/runtime/cgtp_torch_graph.py'):
         return skip('nequip-compile', 'lists of edges are not prepared by an operator, which make_fx needs')
     made, text = run('nequip-package', 'build', f'{WORK}/fast/last.ckpt', f'{WORK}/model.nequip.zip')
@@ -127,6 +129,26 @@ def nequip():
                          **({'PYTHONPATH': installed(), 'CGTP_RUNTIME': f'{ROOT}/runtime'} if own else {}))
         ok(made, f'nequip-compile of {source}', text)
         compiled(frames[1], source)
+
+
+def mliap(atoms):
+    """What LAMMPS would call (ghosts.py), in a process that finds an installed cgtpgen."""
+    interface, own = ghosts.interface(FOLDER), {'PYTHONPATH': installed(), 'CGTP_RUNTIME': f'{ROOT}/runtime'}
+    own['PYTHONPATH'] += f':{interface}'
+    found = []
+    for name, modifiers in ('plain', []), ('fast', ['--modifiers', 'enable_cgtpgen']):
+        path = f'{WORK}/{name}.nequip.lmp.pt'
+        made, text = run('nequip-prepare-lmp-mliap', f'{WORK}/plain/last.ckpt', path, '--no-compile', *modifiers, wrapped=False,
+                         **own)
+        ok(made, f'nequip-prepare-lmp-mliap, {name}', text)
+        lammps = ghosts.Lammps(atoms, 4.0, [[6, 14].index(number) for number in atoms.numbers])
+        found.append(ghosts.called(path, lammps, WORK, CGTP_KERNELS=f'{FOLDER}/commands_kernels', **own))
+    plain, fast = found
+    ok((getattr(plain, 'fast', 0), getattr(fast, 'fast', 0) >= 2) == (0, True), 'by kernels, where it is asked for')
+    for what, a, b in zip(('energy', 'energies of atoms', 'forces', 'forces, beside those of the crystal'),
+                          (fast.energy, fast.eatoms, fast.forces, fast.forces),
+                          (plain.energy, plain.eatoms, plain.forces, torch.tensor(eager(atoms).get_forces()))):
+        ok((a - b).abs().max() < 1e-9 * b.abs().max(), f'ML-IAP: {what}', (a - b).abs().max(), b.abs().max())
 
 
 def compiled(atoms, source):
@@ -143,19 +165,23 @@ def compiled(atoms, source):
     if result.returncode:
         return
     found = numpy.load(f'{WORK}/out.npy')
-    from nequip.model.saved_models.load_utils import load_saved_model
-    from nequip.integrations.ase import NequIPCalculator
-    from nequip.utils.global_state import set_global_state
-    set_global_state()
-    model = load_saved_model(f'{WORK}/plain/last.ckpt', 'eager').eval()
-    from nequip.data.transforms import ChemicalSpeciesToAtomTypeMapper, NeighborListTransform
-    eager = NequIPCalculator(model, device='cpu', transforms=[ChemicalSpeciesToAtomTypeMapper(model_type_names=['C', 'Si']),
-                                                              NeighborListTransform(r_max=4.0)])
-    atoms = atoms.copy()
-    atoms.calc = eager
+    atoms = eager(atoms)
     wanted = numpy.vstack([atoms.get_forces(), numpy.full((1, 3), atoms.get_potential_energy()), atoms.get_stress(voigt=False)])
     error = abs(found - wanted).max() / abs(wanted).max()
     ok(error < 1e-9, f'and computes what plain NequIP does, {source}', error)
+
+
+def eager(atoms):
+    """With plain NequIP's calculator."""
+    from nequip.integrations.ase import NequIPCalculator
+    from nequip.data.transforms import ChemicalSpeciesToAtomTypeMapper, NeighborListTransform
+    from nequip.model.saved_models.load_utils import load_saved_model
+    from nequip.utils.global_state import set_global_state
+    set_global_state()
+    model, atoms = load_saved_model(f'{WORK}/plain/last.ckpt', 'eager').eval(), atoms.copy()
+    atoms.calc = NequIPCalculator(model, device='cpu', transforms=[ChemicalSpeciesToAtomTypeMapper(model_type_names=['C', 'Si']),
+                                                                   NeighborListTransform(r_max=4.0)])
+    return atoms
 
 
 os.makedirs(WORK, exist_ok=True)

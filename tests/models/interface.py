@@ -107,6 +107,51 @@ def linear():
            f'a linear layer\'s {"second" if second else "first"} derivatives, by each alone and by both')
     nothing = torch.autograd.grad(layer(x[:0], weight).sum(), (x, weight))
     ok(not any(part.any() for part in nothing), 'without rows they are zero')
+    plain, wide = fresh().linear, layer.irreps_in.dim
+    numbers = torch.randn(5, 3 * wide, dtype=torch.float64)
+    for what, rows in (('every other number', numbers[:, 1:2 * wide:2]), ('columns', numbers[:, :wide].t().contiguous().t()),
+                       ('one row for all', numbers[:1, wide:2 * wide].expand(5, -1)), ('some rows', numbers[1:4, wide:2 * wide])):
+        pairs = []
+        for one in layer, plain:
+            given = rows.detach().requires_grad_()
+            z = one(given)
+            pairs.append([z, *torch.autograd.grad(z.square().sum() + z.sum(), [given, one.weight])])
+        ok(all(near(a, b) for a, b in zip(*pairs)), f'rows that lie otherwise: {what}')
+        pairs = [torch.autograd.grad(one(given := rows.detach().requires_grad_()).sum(), [given, one.weight])
+                 for one in (layer, plain)]
+        ok(all(near(a, b) for a, b in zip(*pairs)), f'and gradients that do: {what}')
+    pairs = []
+    for one in layer, plain:
+        given = numbers[:, :wide].clone().requires_grad_()
+        [first] = torch.autograd.grad(one(given).square().sum(), one.weight, create_graph=True)
+        pairs.append([*torch.autograd.grad(first.sum(), [given, one.weight], retain_graph=True),
+                      *torch.autograd.grad(first, [given, one.weight], torch.cat([first.detach()] * 2)[::2])])
+    ok(all(near(a, b) for a, b in zip(*pairs)), 'and derivatives by weights, of which one is for all, or every other one')
+
+
+def gates():
+    """What cuts a gate's rows, without kernels for its product."""
+    from e3nn.nn import Gate
+    from e3nn.util import jit
+    silu, tanh = torch.nn.functional.silu, torch.tanh
+    for words in (('4x0e', [silu], '6x0e', [torch.sigmoid], '4x1o + 2x2e'),
+                  ('8x0e + 4x0o', [silu, tanh], '12x0e', [silu], '6x1e + 4x1o + 2x2e'),
+                  ('16x0o', [tanh], '32x0o', [tanh], '16x1e + 16x1o'), ('8x0e', [silu], '', [], '')):
+        gate = Gate(*words)
+        some = '2x0e + 1x0o + 2x1o + 2x1e + 1x2e'
+        plain = torch.nn.Sequential(o3.Linear(some, some), o3.Linear(some, gate.irreps_in), gate).double()
+        model = accelerate(copy.deepcopy(plain), FOLDER, quiet=True, only=lambda path: not path.endswith('mul'))
+        ok(hasattr(type(model[2].sc.cut), 'cgtp_bases'), f'a gate of {words[0]}: its rows are split')
+        found = []
+        for one in plain, model:
+            torch.manual_seed(4)
+            x = torch.randn(3, one[0].irreps_in.dim, dtype=torch.float64, requires_grad=True)
+            [first] = torch.autograd.grad(one(x).square().sum(), x, create_graph=True)
+            found.append([one(x), first, *torch.autograd.grad(first.square().sum(), x)])
+        ok(all(near(a, b) for a, b in zip(*found)), 'and computes the same, to the second derivative')
+        x = x.detach()
+        ok(torch.equal(jit.script(copy.deepcopy(model))(x), plain(x)), 'as a script, too, which is e3nn\'s')
+        ok(torch.equal(restore(model)(x), plain(x)), 'and restored')
 
 
 def types():
@@ -319,6 +364,6 @@ def command():
 if sys.argv[2:] == ['rank']:
     rank()
 else:
-    for part in numbers, linear, types, training, programs, parallel, errors, other_torch, rebuilt, command:
+    for part in numbers, linear, gates, types, training, programs, parallel, errors, other_torch, rebuilt, command:
         part()
     done()

@@ -49,7 +49,7 @@ def neighbours(atoms, cutoff):
 
 
 class Case:
-    """What the packages have in common. Subclasses build a model and say how it is called."""
+    """What the packages have in common. Subclasses build a model, and say how it is called and which vectors its edges have."""
 
     elements = (6, 14)  # that models of random weights know
     more = {}  # other settings
@@ -102,6 +102,7 @@ class Mace(Case):
 
     def inputs(self, dtype, device='cpu', positions=None):
         positions, cell, shift, edge_index = self.tensors(dtype, device, positions)
+        shift = -shift  # MACE adds it to the receiver's position
         numbers = torch.tensor(self.atoms.numbers, device=device)
         return {'positions': positions, 'cell': cell, 'unit_shifts': shift, 'shifts': shift @ cell, 'edge_index': edge_index,
                 'node_attrs': torch.stack([numbers == z for z in self.elements], 1).to(dtype),
@@ -109,6 +110,10 @@ class Mace(Case):
                 'ptr': torch.tensor([0, len(numbers)], device=device),
                 'head': torch.zeros(1, dtype=torch.int64, device=device),
                 'pbc': torch.ones(1, 3, dtype=torch.bool, device=device)}
+
+    def vectors(self, inputs):
+        from mace.modules.utils import get_edge_vectors_and_lengths
+        return get_edge_vectors_and_lengths(inputs['positions'], inputs['edge_index'], inputs['shifts'])[0]
 
     def call(self, model, inputs, training=False, stress=True):
         out = model(dict(inputs), training=training, compute_force=True, compute_stress=stress)
@@ -145,6 +150,10 @@ class Nequip(Case):
         positions, cell, shift, edge_index = self.tensors(torch.float64, device, positions)
         return {'pos': positions, 'cell': cell.reshape(1, 3, 3), 'edge_index': edge_index.flip(0), 'edge_cell_shift': shift,
                 'atom_types': torch.tensor([self.elements.index(z) for z in self.atoms.numbers], device=device)}
+
+    def vectors(self, inputs):
+        from nequip.nn import with_edge_vectors_
+        return with_edge_vectors_(dict(inputs))['edge_vectors']
 
     def call(self, model, inputs, training=False, stress=True):
         model.train(training) if model.training != training else None
@@ -200,6 +209,9 @@ class Sevennet(Case):
                 'edge_vec': positions[sender] - positions[receiver] + shift @ cell,
                 'cell_volume': cell.det().abs(), 'num_atoms': torch.tensor(len(numbers), device=device)}
 
+    def vectors(self, inputs):
+        return inputs['edge_vec']
+
     def call(self, model, inputs, training=False, stress=True):
         (model.train(training) if model.training != training else model).set_is_batch_data(False)
         inputs = dict(inputs)
@@ -209,19 +221,18 @@ class Sevennet(Case):
 
 
 class Trained(Sevennet):
-    """SevenNet-l3i5 as sevenn's wheel has it; its channels and cutoff are its own. With another lmax, random weights of its
-    architecture."""
+    """SevenNet-l3i5, or another one, as sevenn's wheel has it; its channels and cutoff are its own. With another lmax, random
+    weights of its architecture."""
 
-    lmax = 3
+    checkpoint, lmax = '7net-l3i5', 3
     irreps = ('128x0e', '64x1e', '32x2e', '32x3e', '32x4e')
 
     def build(self, dtype, **switches):
         from sevenn.util import load_checkpoint
-        found = load_checkpoint('7net-l3i5')
+        found = load_checkpoint(self.checkpoint)
         model = found.build_model(**switches) if self.lmax == 3 else self.random(found, **switches)
         model.onehot_idx_to_onehot.register_forward_hook(self.cast)
         return model.to(dtype)
-
 
     def random(self, found, enable_cueq=False, enable_flash=False, enable_oeq=False):
         import sevenn._keys as KEY

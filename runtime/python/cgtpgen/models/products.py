@@ -17,6 +17,7 @@ from .e3nn_specs import product_spec, reader
 
 TENSOR_PRODUCT = "e3nn.o3._tensor_product._tensor_product.TensorProduct"
 LINEAR = "e3nn.o3._linear.Linear"
+EXTRACT = "e3nn.nn._extract.Extract"
 FEW = 4  # species
 ALONG_X = {"name": "backward_x", "of": "backward", "outputs": ["gx"]}  # all that is asked for where weights are constants
 
@@ -220,35 +221,42 @@ class Linear(Fast):
         return torch.cat(made, 1)
 
     def cgtp_form(self, x: Optional[Tensor], weight: Optional[Tensor], z: Optional[Tensor]) -> Tensor:
-        """The one that is missing, of the other two (Trilinear), written to where it belongs."""
+        """The one that is missing, of the other two (Trilinear), written to where it belongs. Views are made in one go: with few
+        rows, or on a GPU, calls are what it costs."""
         if weight is None:
             return self.cgtp_outer(x, z)
         rows, back = (z, True) if x is None else (x, False)
-        blocks = [(w, u, dim, scale) if back else (u, w, dim, scale) for u, w, dim, scale in self.cgtp_blocks]
-        made = rows.new_empty(rows.shape[0], sum(w * dim for _, w, dim, _ in blocks))
-        at = begin = to = 0
-        for u, w, dim, scale in blocks:
-            matrix = weight[at:at + u * w].view((w, u) if back else (u, w))
-            matrix = matrix.T if back else matrix
-            part, into = rows[:, begin:begin + u * dim], made[:, to:to + w * dim]
+        n, [row, step], start = rows.shape[0], rows.stride(), rows.storage_offset()
+        width = sum(block[0 if back else 1] * block[2] for block in self.cgtp_blocks)
+        made, one, at, to, [by] = rows.new_empty(n, width), weight[:1], weight.storage_offset(), 0, weight.stride()
+        for u, w, dim, scale in self.cgtp_blocks:
+            matrix = weight.as_strided((w, u), (by, w * by), at) if back else weight.as_strided((u, w), (w * by, by), at)
+            at += u * w * by
+            if back:
+                u, w = w, u
             if dim == 1:
-                torch.addmm(into, part, matrix, beta=0, alpha=scale, out=into)
+                into = made.as_strided((n, w), (width, 1), to)
+                torch.addmm(into, rows.as_strided((n, u), (row, step), start), matrix, beta=0, alpha=scale, out=into)
             else:
-                product = torch.addmm(weight[:1], by_component(part, u, dim), matrix, beta=0, alpha=scale)
-                into.unflatten(1, (w, dim)).copy_(product.unflatten(0, (rows.shape[0], dim)).mT)
-            at, begin, to = at + u * w, begin + u * dim, to + w * dim
+                part = rows.as_strided((n, dim, u), (row, step, dim * step), start).reshape(-1, u)
+                product = torch.addmm(one, part, matrix, beta=0, alpha=scale)
+                made.as_strided((n, dim, w), (width, 1, dim), to).copy_(product.view(n, dim, w))
+            start, to = start + u * dim * step, to + w * dim
         return made
 
     def cgtp_outer(self, x: Tensor, z: Tensor) -> Tensor:
         made = x.new_empty(sum(u * w for u, w, _, _ in self.cgtp_blocks))
-        at = from_x = from_z = 0
+        at, from_x, from_z, n = 0, x.storage_offset(), z.storage_offset(), x.shape[0]
+        [row_x, step_x], [row_z, step_z] = x.stride(), z.stride()
         for u, w, dim, scale in self.cgtp_blocks:
-            of_x, of_z = x[:, from_x:from_x + u * dim], z[:, from_z:from_z + w * dim]
-            if dim > 1:
-                of_x, of_z = by_component(of_x, u, dim), by_component(of_z, w, dim)
-            into = made[at:at + u * w].view(u, w)
-            torch.addmm(into, of_x.T, of_z, beta=0, alpha=scale, out=into)
-            at, from_x, from_z = at + u * w, from_x + u * dim, from_z + w * dim
+            if dim == 1:
+                of_x, of_z = x.as_strided((n, u), (row_x, step_x), from_x), z.as_strided((n, w), (row_z, step_z), from_z)
+            else:
+                of_x = x.as_strided((n, dim, u), (row_x, step_x, dim * step_x), from_x).reshape(-1, u)
+                of_z = z.as_strided((n, dim, w), (row_z, step_z, dim * step_z), from_z).reshape(-1, w)
+            into = made.as_strided((u, w), (w, 1), at)
+            torch.addmm(into, of_x.t(), of_z, beta=0, alpha=scale, out=into)
+            at, from_x, from_z = at + u * w, from_x + u * dim * step_x, from_z + w * dim * step_z
         return made
 
     def forward(self, features: Tensor, weight: Optional[Tensor] = None, bias: Optional[Tensor] = None) -> Tensor:
@@ -279,3 +287,47 @@ def linear_site(path: str, linear: Any) -> Site | Left:
     if why:
         return Left(path, linear, why)
     return Site(path, linear, Linear, lambda dtype: [], what="linear layer")
+
+
+# ---- what gates cut rows with ----
+
+class Extract(Fast):
+    """e3nn's Extract as one split of rows, whose derivative is one row put together, where e3nn writes segments one by one into
+    rows of zeros, which backward undoes one by one."""
+
+    def attach(self, layers: list[Any]) -> None:
+        slices = self.irreps_in.slices()
+        rows = [runs([slices[i] for i in of if slices[i].stop > slices[i].start]) for of in self.instructions]
+        begins = sorted(begin for row in rows for begin, _ in row)
+        self.cgtp_sizes = [end - begin for begin, end in zip(begins, [*begins[1:], self.irreps_in.dim])]
+        self.cgtp_parts = [[begins.index(begin) for begin, _ in row] for row in rows]
+
+    def forward(self, x: Tensor):  # returns as many as there are outputs, which TorchScript finds out
+        if torch.jit.is_scripting():
+            return self._compiled_forward(x)
+        else:
+            return self.cgtp_extract(x)
+
+    def cgtp_extract(self, x: Tensor) -> tuple[Tensor, ...]:
+        made = x.split(self.cgtp_sizes, -1)
+        rows = [[made[number] for number in row] for row in self.cgtp_parts]
+        return tuple(row[0] if len(row) == 1 else torch.cat(row, -1) if row else x[..., :0] for row in rows)
+
+
+def runs(slices: list[slice]) -> list[tuple[int, int]]:
+    """Neighbours as one."""
+    found: list[tuple[int, int]] = []
+    for one in slices:
+        if found and found[-1][1] == one.start:
+            found[-1] = found[-1][0], one.stop
+        else:
+            found.append((one.start, one.stop))
+    return found
+
+
+def extract_site(path: str, extract: Any) -> Optional[Site]:
+    """Where each segment goes to one place, and all have one."""
+    used = sorted(i for of in extract.instructions for i in of)
+    if name_of(extract) != EXTRACT or overrides(extract, EXTRACT) or used != list(range(len(extract.irreps_in))):
+        return None
+    return Site(path, extract, Extract, lambda dtype: [])

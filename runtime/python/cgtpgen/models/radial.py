@@ -159,8 +159,8 @@ class Paired(Fast):
 
 
 def rows_times(x: Optional[Tensor], weight: Tensor, z: Optional[Tensor]) -> Tensor:
-    """x @ weight or, without x, z's derivative by it; weight has none (Trilinear). On a GPU weights lie transposed, which takes a twentieth less, and what goes back is
-    cuBLASLt's, which PyTorch takes where there is a bias."""
+    """x @ weight or, without x, z's derivative by it; weight has none (Trilinear). On a GPU weights lie transposed, which takes a
+    twentieth less, and what goes back is cuBLASLt's, which PyTorch takes where there is a bias."""
     if weight.device.type != "cuda":
         return z @ weight.t() if x is None else x @ weight
     weight = weight.t().contiguous()

@@ -2,6 +2,7 @@
 """SevenNet: its convolutions, serial and parallel, and self connections by species."""
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Dict
 
 import torch
@@ -124,9 +125,13 @@ def convolution_sites(path: str, block: Any, forces: tuple[Any, ...]) -> Sites:
 
 
 def register() -> None:
-    """Makes whatever sevenn builds from a checkpoint or for a deployment, serial or parallel, take kernels."""
+    """Makes whatever sevenn builds from a checkpoint or for a deployment, serial, parallel or for ML-IAP, take kernels."""
     import sevenn.model_build
     import sevenn.scripts.deploy
+
+    with contextlib.suppress(ImportError):  # which says that there is no LAMMPS
+        from .sevenn_mliap import register as register_mliap
+        register_mliap()
 
     own = sevenn.model_build.build_E3_equivariant_model
     if hasattr(own, "cgtpgen"):

@@ -130,6 +130,8 @@ def sites(model: torch.nn.Module) -> Sites:
             found[path] = products.product_site(path, module)
         elif products.LINEAR in names:
             found[path] = products.linear_site(path, module)
+        elif products.EXTRACT in names:
+            found[path] = products.extract_site(path, module)
         elif radial.FULLY_CONNECTED in names:
             found[path] = radial.net_site(path, module)
     return {path: site for path, site in found.items() if site is not None and not is_fast(site.module)}
