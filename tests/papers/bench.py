@@ -226,10 +226,8 @@ class Run:
             self.busy.tell(measure=n)
 
     def wanted(self, row, contender):
-        """Its place in the order: what its table had no time for comes last, and before that, where what is quick comes first, what
-        is measured for a quarter of a minute."""
-        slow = self.order is not self.places and contender == "e3nn compiled"
-        return self.spent[row.table] >= self.limits[row.table], slow, self.order[row.label, contender]
+        """Its place in the order: what its table had no time for comes last."""
+        return self.spent[row.table] >= self.limits[row.table], self.order[row.label, contender]
 
     def over(self):
         """Whether there is nothing left to do."""

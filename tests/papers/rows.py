@@ -41,8 +41,8 @@ SEVEN = ("mace_large", "mace_medium", "oeq_nequip_lips", "oeq_nequip_revmd17_asp
          "oeq_nequip_revmd17_benzene", "oeq_nequip_water")
 # Processes by which library is measured, and how many there are: those that compile long have one for each row (0).
 WORKERS = {"cgtpgen": 1, "FlashTP": 1, "OpenEquivariance": 0, "cuEquivariance": 0, "e3nn": 2, "e3nn compiled": 0}
-# How long one of many makes a row ready, roughly: seconds, and more by a power of the number of paths.
-MAKING = {"OpenEquivariance": (15, 1.2, 1), "cuEquivariance": (25, 1.2, 1.4), "e3nn compiled": (40, 5, 1)}
+# How long a row is made ready where 16 are on 16 cores, roughly: seconds, and more by a power of the number of paths.
+MAKING = {"OpenEquivariance": (20, 0.8, 1), "cuEquivariance": (25, 1.5, 1.2), "e3nn compiled": (60, 4, 1)}
 WITHOUT = set(filter(None, os.environ.get("WITHOUT", "").split(",")))
 COMPILED = os.environ.get("COMPILED")  # LAYER or TABLE/LAYER that have e3nn compiled (default: all)
 KNOWN = os.environ.get("KNOWN", "").split()  # files of earlier runs
