@@ -290,7 +290,8 @@ def check_sparsity():
 def check_page():
     measured = dict(re.findall(r'<!-- (.*?) -->\n(.*?)\n\n', ''.join(line + '\n' for line in page.tables_of(MEASURED)), re.S))
     pages = {}
-    for path in 'docs/papers.md', 'docs/papers_h100.md', 'docs/papers_h200.md', 'docs/papers_models.md':
+    for path in 'docs/papers.md', 'docs/papers_h100.md', 'docs/papers_h200.md', 'docs/papers_h200_rest.md', 'docs/papers_models.md', \
+            'docs/papers_gpus.md':
         with open(path) as file:
             text = file.read()
         pages[path] = dict(re.findall(r'<!-- (.*?) -->\n(.*?)\n\n', text + '\n', re.S))
