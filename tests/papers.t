@@ -194,6 +194,33 @@ def check_run():
         equal((len(run.lines), whys <= {'no time left', 'its process ended, see workers.log'}), (10, True), 'without time all have the reason')
 
 
+def check_quick():
+    """With ORDER=quick those begin that have few paths, whatever comes first in the table."""
+    words = ['batch/oeq_nequip_revmd17_benzene', 'batch/oeq_nequip_water']
+    with tempfile.TemporaryDirectory() as folder:
+        bench.PAPERS, bench.MEASURE = folder, f'{folder}/fake.py'
+        with open(bench.MEASURE, 'w') as file:
+            file.write(FAKE)
+        for name in 'ours.built', 'flashtp.built':
+            open(f'{folder}/{name}', 'w').close()
+        os.environ['ORDER'] = 'quick'
+        run = bench.Run(folder, words)
+        del os.environ['ORDER']
+        while not all(worker.idle for worker in run.workers):
+            time.sleep(0.01)
+        begun = [worker.mine[0][0].name for worker in sorted(run.workers, key=lambda worker: worker.begun)
+                 if worker.of == 'cuEquivariance']
+        equal(begun, ['oeq_nequip_water', 'oeq_nequip_revmd17_benzene'], 'fewer paths are made ready first')
+        run.open('# a machine')
+        run.wait()
+        equal([(line['layer'].split('_')[-1], line['contender']) for line in run.lines if 'ms' in line and 'gen' not in line['contender']],
+              [('benzene', 'e3nn'), ('water', 'e3nn'), ('water', 'cuEquivariance'), ('water', 'e3nn compiled'),
+               ('benzene', 'cuEquivariance'), ('benzene', 'e3nn compiled')], 'and are measured first')
+        with open(f'{folder}/papers.tsv') as file:
+            layers = [line.split('\t')[1] for line in file.read().splitlines()[2:]]
+        equal(layers, sorted(layers, key=lambda name: 'water' in name), 'the table is in its own order')
+
+
 def check_known():
     """What earlier runs have beside ours is not measured again; ours is, beside what they lack."""
     with tempfile.TemporaryDirectory() as folder:
@@ -263,7 +290,8 @@ def check_sparsity():
 def check_page():
     measured = dict(re.findall(r'<!-- (.*?) -->\n(.*?)\n\n', ''.join(line + '\n' for line in page.tables_of(MEASURED)), re.S))
     pages = {}
-    for path in 'docs/papers.md', 'docs/papers_h100.md', 'docs/papers_h200.md', 'docs/papers_models.md':
+    for path in 'docs/papers.md', 'docs/papers_h100.md', 'docs/papers_h200.md', 'docs/papers_h200_rest.md', 'docs/papers_models.md', \
+            'docs/papers_gpus.md':
         with open(path) as file:
             text = file.read()
         pages[path] = dict(re.findall(r'<!-- (.*?) -->\n(.*?)\n\n', text + '\n', re.S))
@@ -287,6 +315,7 @@ def check_page():
     ok(f'{worst:.2f}' in shown['behind'], 'the nearest of all is listed', worst)
 
 
-for check in check_tables, check_second_run, check_kernels, check_models, check_layers, check_run, check_known, check_building, check_sparsity, check_page:
+for check in check_tables, check_second_run, check_kernels, check_models, check_layers, check_run, check_quick, check_known, check_building, \
+        check_sparsity, check_page:
     check()
 done()

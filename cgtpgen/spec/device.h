@@ -66,6 +66,7 @@ struct device {
     int lanes;           /* threads that issue together; 1: no such thing */
     int registers;       /* of a multiprocessor, 32 bits each */
     int registers_most;  /* of a thread */
+    int registers_spare; /* that ptxas takes beyond what it takes of the same text on sm_90 */
     int shared_bytes; /* most that a block can have. Blocks of a multiprocessor together have 1 KiB more, and
                          each takes 1 KiB more than it asks for */
     int code_bytes; /* of a loop whose instructions are not waited for; beyond, they come from L2 each time */

@@ -19,6 +19,7 @@ stands; what is not has the reason. Columns:
 
 A kernel is what autograd calls: forward without gradients; backward, gradients of x, y and w; double_backward, of those the gradients
 of x, y, w and gz. `bytes` are the arguments' of a kernel, each once, `flops` those of the generator's plan of the first contender.
+ORDER=quick: what is made ready in little time comes first.
 DEVICE=cpu tries this program out. WITHOUT: contenders, or contender:kernel, with commas; COMPILED: LAYER or TABLE/LAYER with e3nn compiled.
 KNOWN: files of earlier runs on such a GPU, papers.tsv and stability.tsv; what these lack is measured, and ours beside it.
 """
@@ -121,7 +122,7 @@ class Worker(threading.Thread):
         self.of, self.mine = name, layers.shares(run.words, name, parts)[part]
         self.ready, self.waits, self.idle, self.ended, self.measuring, self.process = [], False, False, False, None, None
         self.lacks = None  # a row that it waits for, while what is ready is measured
-        self.makes = False  # it is one of those of which only so many make ready at once
+        self.makes, self.begun = False, 0  # it is one of those of which only so many make ready at once, and since when
         self.first = min((run.order[row.label, contender] for row, contender in self.mine), default=0)
 
     def run(self):
@@ -152,7 +153,8 @@ class Run:
     def __init__(self, results, words):
         self.results, self.words, self.log = results, words, open(f"{results}/workers.log", "w")
         self.rows, self.lines, self.lock = layers.rows(words), [], threading.RLock()
-        self.order = {(row.label, contender): n for n, (row, contender) in enumerate(layers.tasks(words))}
+        self.places = {(row.label, contender): n for n, (row, contender) in enumerate(layers.tasks(words))}  # in the table
+        self.order = layers.quick_first(words) if os.environ.get("ORDER") == "quick" else self.places
         self.limits = {word.partition("=")[0].partition("/")[0]: float(word.partition("=")[2] or "inf") for word in words or layers.TABLES}
         self.spent, self.begun, self.busy = dict.fromkeys(self.limits, 0), 0, None
         self.until, self.head, self.closed = time.time() + LIMIT, "", False  # nobody measures before the machine is
@@ -173,7 +175,7 @@ class Run:
         """Of those that have one row, as many as there are cores make it ready at once, in the order of rows."""
         while self.queue and sum(worker.makes for worker in self.workers) < (os.cpu_count() or 1):
             worker = self.queue.pop(0)
-            worker.makes = True
+            worker.makes, worker.begun = True, time.time()
             worker.start()
 
     def open(self, head):
@@ -190,9 +192,13 @@ class Run:
             if self.busy is worker:
                 row, _ = worker.mine[worker.measuring]
                 self.spent[row.table] += time.time() - self.begun
+                print(f"# {time.strftime('%X')} {worker.name}: {row.label} measured, {time.time() - self.begun:.1f} s", flush=True)
                 self.busy = worker.measuring = None
             if "ready" in said:
                 worker.ready.append(said["ready"])
+                if worker.makes:
+                    print(f"# {time.strftime('%X')} {worker.name}: {worker.mine[0][0].label} ready, {time.time() - worker.begun:.0f} s",
+                          flush=True)
             worker.lacks, worker.ended = said.get("lacks", worker.lacks), "ended" in said
             worker.waits, worker.idle = not worker.ended, worker.idle or "idle" in said or worker.ended
             if worker.ended:
@@ -275,7 +281,7 @@ class Run:
         with self.lock:
             lines = list(self.lines)
         known = {(row.table, row.name): row for row in self.rows}
-        lines.sort(key=lambda line: self.order[f"{line['table']}/{line['layer']}", line["contender"]])
+        lines.sort(key=lambda line: self.places[f"{line['table']}/{line['layer']}", line["contender"]])
         for line in lines:
             row = known[line["table"], line["layer"]]
             line.update(costs(row, line), difference=difference(row, line))

@@ -160,7 +160,8 @@ def shown(outputs, whole, function):
 
 def prepare(row, contender):
     """Compiles what is compiled at the first call, by calls on little, and lets the profiler start."""
-    small = Place(row, 128, 16 if row.place else 0)
+    # torch.compile takes what is as large as channels or a row of y for these, and compiles for other sizes anew: 143 and 13 are not.
+    small = Place(row, 143, 13 if row.place else 0) if contender == "e3nn compiled" else Place(row, 128, 16 if row.place else 0)
     call = Call(row, contenders.CONTENDERS[contender](row, small), small, dtype_of(contender))
     calls = [call.of(kernel) for kernel in kernels_of(row, contender)]
     for kernel in calls:

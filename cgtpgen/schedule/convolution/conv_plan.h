@@ -89,6 +89,7 @@ struct convolution {
     bool shared;         /* do path sets that are alike share their code? */
     bool apart;          /* then: are they found so? Otherwise all sets are made so */
     bool mixes;          /* have sets paths of different numbers of channels? */
+    int spare;           /* registers of a thread that its sets leave, for what ptxas takes more */
     struct alike *alike; /* [segments of x] */
     int *like;           /* [paths]: the same path of the next segment that is alike; -1: none */
     bool *shares_z;      /* [paths]: others go into the path's segment of z */

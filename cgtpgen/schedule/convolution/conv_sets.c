@@ -242,7 +242,7 @@ static int most_held(const struct convolution *g)
 /* Registers of a thread at one of the device's occupancies. */
 static int point_registers(const struct convolution *g, int point)
 {
-    return device_registers(g->device, g->device->occupancy[point].warps);
+    return device_registers(g->device, g->device->occupancy[point].warps) - g->spare;
 }
 
 /* More than a thread has? Several path sets with both sums of receivers and gradients of x take more than is
@@ -458,14 +458,29 @@ static struct candidate fastest_limit(struct arena *scratch, const struct plan *
     return best;
 }
 
-/* Chooses V, path sets and occupancy. */
+/* The fastest of all. */
+static struct candidate fastest_of_all(struct arena *scratch, const struct plan *plan, struct convolution *g,
+                                       const struct conv_choice *c)
+{
+    const int most = c->code ? (c->code << 10) / INSTRUCTION : INSTRUCTIONS_MOST; /* of a set's own loop */
+    return g->shared || g->joined ? fastest_limit(scratch, plan, g, c) : fastest(scratch, plan, g, c, most);
+}
+
+/* Chooses V, path sets and occupancy; with registers to spare where that takes no longer. */
 int conv_choose_sets(struct arena *a, const struct plan *plan, struct convolution *g,
                      const struct conv_choice *c)
 {
     struct arena *scratch = arena_scratch(a);
-    const int most = c->code ? (c->code << 10) / INSTRUCTION : INSTRUCTIONS_MOST; /* of a set's own loop */
-    const struct candidate best =
-        g->shared || g->joined ? fastest_limit(scratch, plan, g, c) : fastest(scratch, plan, g, c, most);
+    g->spare = 0;
+    struct candidate best = fastest_of_all(scratch, plan, g, c);
+    g->spare = g->device->registers_spare;
+    if (g->spare) {
+        const struct candidate q = fastest_of_all(scratch, plan, g, c);
+        if (q.time <= best.time)
+            best = q;
+        else
+            g->spare = 0;
+    }
     divide_as(scratch, plan, g, c, best);
     g->cost = best.time * time_of(g, best.point, false) /
               time_of(g, best.point, conv_tears(g)); /* as others count */
