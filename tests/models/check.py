@@ -28,7 +28,7 @@ STEPS = 16  # of dynamics, and as many again with half the step
 
 
 def swapped(case, kind):
-    model = accelerate(case.like(TYPES[kind], DEVICE), f'{FOLDER}/{NAME}_kernels', quiet=True)
+    model = accelerate(case.like(TYPES[kind], DEVICE), f'{FOLDER}/{NAME}_kernels', devices=[DEVICE], quiet=True)
     return model, sum(case.degree * len(part.product.instructions) for part in model.modules() if hasattr(part, 'product'))
 
 
