@@ -296,7 +296,7 @@ def measure(contender, step, found, model, inputs):
         return ['out of memory', *'-------'], None
     for name, ms, _ in times[:14]:
         print(f'#    {ms:8.2f} ms {name[:150]}')
-    missing = [own for name, own in OWN.items() if name in contender and not any(re.search(own, k) for k, _ in times)]
+    missing = [own for name, own in OWN.items() if name in contender and not any(re.search(own, k) for k, *_ in times)]
     if missing:
         raise RuntimeError(f'{contender}: no kernel is called {missing[0]}')
     products = sum(ms for name, ms, _ in times if re.search(PRODUCTS, name))
