@@ -265,10 +265,10 @@ class Linear(Fast):
             return self._compiled_main(features, self.weight if weight is None else weight,
                                        self.bias if bias is None else bias)
         else:
-            own = self.weight if weight is None else weight
-            x = features.reshape(-1, features.shape[-1])
+            own, rows = self.weight if weight is None else weight, features.dim() == 2
+            x = features if rows else features.reshape(-1, features.shape[-1])
             z = Trilinear.apply(self.cgtp_form, x, own, None) if is_eager(x, own) else self.cgtp_product(x, own)
-            return z.reshape(features.shape[:-1] + z.shape[-1:])
+            return z if rows else z.reshape(features.shape[:-1] + z.shape[-1:])
 
 
 def linear_site(path: str, linear: Any) -> Site | Left:
