@@ -188,9 +188,15 @@ class TensorProduct(_Module):
         for slot, value in given.items():
             if p.index[slot] == "item" and value.shape[:-1] != batch:
                 value = value.expand(*batch, p.dim[slot])
-            given[slot] = value.reshape(items if p.index[slot] == "item" else 1, p.dim[slot])
+            if p.index[slot] != "item":
+                value = value.reshape(1, p.dim[slot])
+            elif value.dim() != 2:  # of rows a view would cost, and one more in backward
+                value = value.reshape(items, p.dim[slot])
+            given[slot] = value
         z = self._call((given["x"], given["y"], given.get("w")), (items,))
-        return z.reshape(*batch, p.dim["z"]) if p.index["z"] == "item" else z.reshape(p.dim["z"])
+        if p.index["z"] != "item":
+            return z.reshape(p.dim["z"])
+        return z if len(batch) == 1 else z.reshape(*batch, p.dim["z"])
 
 
 class Convolution(_Module):

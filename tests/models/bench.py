@@ -13,8 +13,9 @@ A force step is energy and forces (of NequIP stress, too, which it always comput
 gradient, as calculators have them. A training step is the same and the gradients by all parameters of a loss of energy
 and forces. Times are medians of steps that are waited for; `kernels` is the sum of its kernels' times, so that
 the rest is the host's. Parts of that are `products`, the contender's own kernels, and matrix products with rows of `edges`,
-which are radial networks' and those inside e3nn's tensor products, and of `nodes`, as linear layers'. `replayed` is the
-step as a CUDA graph, where it can be captured; memory is the peak of PyTorch's allocator.
+which are radial networks' and those inside e3nn's tensor products, and of `nodes`, as linear layers'. `host` is the
+time until a step returns to Python, while kernels still run; `launches` says how many kernels, copies and fills it has. `replayed` is
+the step as a CUDA graph, where it can be captured; memory is the peak of PyTorch's allocator.
 A contender whose own kernels do not run is an error; one whose package is not here is left out. Every contender is a
 process of its own: all are made ready beside one another, which for most is compiling, by steps on a few atoms, and then
 measured one by one. The table is written anew after each, so that whoever stops this program has what was measured before.
@@ -43,7 +44,8 @@ RUNS, SECONDS = 10, 1  # of a step, whichever comes first
 CHOSEN = os.environ.get('CONTENDERS', '.*')  # a pattern of those that are measured, CONTENDER or SYSTEM/CONTENDER
 PATIENCE = float(os.environ.get('PATIENCE', 600))  # seconds that those that are ready wait for the others
 CUEQ_CACHE = 'CUEQUIVARIANCE_OPS_NVRTC_CACHE_DIR'  # of kernels that it compiles for minutes
-COLUMNS = ['model', 'contender', 'step', 'ms', 'kernels ms', 'GB', 'products ms', 'edges ms', 'nodes ms', 'replayed ms', 'difference']
+COLUMNS = ['model', 'contender', 'step', 'ms', 'kernels ms', 'GB', 'products ms', 'edges ms', 'nodes ms', 'host ms', 'launches', 'replayed ms',
+           'difference']
 OWN = {'cgtpgen': 'code::forward', 'cuEquivariance': 'segmented_polynomial|uniform_1d|fused_tensor_product',
        'OpenEquivariance': r'forward\(.*ConvData', 'FlashTP': 'fwd_sptp'}
 PACKAGES = {'cuEquivariance': 'cuequivariance_ops_torch', 'OpenEquivariance': 'openequivariance', 'FlashTP': 'flashTP_e3nn'}
@@ -222,22 +224,24 @@ def set_for(step, model):
 
 
 def median(call):
+    """ms of a step, and ms after which it had returned to the host."""
     times = []
-    while len(times) < RUNS and sum(times) < SECONDS:
+    while len(times) < RUNS and sum(took for took, _ in times) < SECONDS:
         start = time.perf_counter()
         call()
+        returned = time.perf_counter() - start
         wait()
-        times.append(time.perf_counter() - start)
-    return sorted(times)[len(times) // 2] * 1e3
+        times.append((time.perf_counter() - start, returned))
+    return [sorted(column)[len(times) // 2] * 1e3 for column in zip(*times)]
 
 
 def kernels(call):
-    """[(name, ms)] of the kernels of a step, those that take longest first."""
+    """[(name, ms, times that it was started)] of the kernels of a step, copies and fills, those that take longest first."""
     from torch.profiler import ProfilerActivity, profile
     with profile(activities=[ProfilerActivity.CUDA]) as found:
         call()
         wait()
-    rows = [(event.key, event.self_device_time_total / 1e3) for event in found.key_averages()]
+    rows = [(event.key, event.self_device_time_total / 1e3, event.count) for event in found.key_averages() if event.self_device_time_total]
     return sorted(rows, key=lambda row: -row[1])
 
 
@@ -264,7 +268,7 @@ def captured(call):
         with torch.cuda.graph(graph):
             call()
         graph.replay()
-        return f'{median(graph.replay):.2f}'
+        return f'{median(graph.replay)[0]:.2f}'
     except Exception as error:
         print(f'# not captured: {type(error).__name__}: {str(error).splitlines()[0]}')
         return '-'
@@ -282,21 +286,22 @@ def measure(contender, step, found, model, inputs):
         for _ in range(3):
             results = [value.cpu() for value in call()]
         if DEVICE == 'cpu':
-            return [f'{median(call):.2f}', *'-----'], results
+            return [f'{median(call)[0]:.2f}', *'-------'], results
         torch.cuda.reset_peak_memory_stats()
-        took = median(call)
+        took, host = median(call)
         memory = torch.cuda.max_memory_allocated()
         times = kernels(call)
         of_matrices = matrices(call, len(found.receiver))
     except torch.OutOfMemoryError:
-        return ['out of memory', *'-----'], None
-    for name, ms in times[:14]:
+        return ['out of memory', *'-------'], None
+    for name, ms, _ in times[:14]:
         print(f'#    {ms:8.2f} ms {name[:150]}')
-    missing = [own for name, own in OWN.items() if name in contender and not any(re.search(own, k) for k, _ in times)]
+    missing = [own for name, own in OWN.items() if name in contender and not any(re.search(own, k) for k, *_ in times)]
     if missing:
         raise RuntimeError(f'{contender}: no kernel is called {missing[0]}')
-    products = sum(ms for name, ms in times if re.search(PRODUCTS, name))
-    return [f'{took:.2f}', f'{sum(ms for _, ms in times):.2f}', f'{memory / 2**30:.2f}', f'{products:.2f}', *of_matrices], results
+    products = sum(ms for name, ms, _ in times if re.search(PRODUCTS, name))
+    return [f'{took:.2f}', f'{sum(ms for _, ms, _ in times):.2f}', f'{memory / 2**30:.2f}', f'{products:.2f}', *of_matrices, f'{host:.2f}',
+            str(sum(count for *_, count in times))], results
 
 
 def contend(name, contender, into):

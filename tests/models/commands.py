@@ -6,6 +6,7 @@ MODELS_LONG=1 also training that is compiled.
     tests/models/commands.py nequip FOLDER
 """
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -23,6 +24,7 @@ from tap import done, ok, skip  # noqa: E402
 
 FOLDER = os.path.abspath(sys.argv[2])
 WORK = f'{FOLDER}/commands'
+MODIFIED = ['--modifiers', 'enable_cgtpgen']
 CONFIG = """
 run: [train]
 data:
@@ -74,8 +76,9 @@ def installed():
     other packages find in it."""
     site = f'{FOLDER}/installed'
     os.makedirs(f'{site}/cgtpgen-0.dist-info', exist_ok=True)
-    if not os.path.exists(f'{site}/cgtpgen'):
-        os.symlink(f'{ROOT}/runtime/python/cgtpgen', f'{site}/cgtpgen')
+    if os.path.lexists(f'{site}/cgtpgen'):  # perhaps of another checkout
+        os.remove(f'{site}/cgtpgen')
+    os.symlink(f'{ROOT}/runtime/python/cgtpgen', f'{site}/cgtpgen')
     with open(f'{ROOT}/runtime/python/pyproject.toml', 'rb') as file:
         groups = tomllib.load(file)['project']['entry-points']
     with open(f'{site}/cgtpgen-0.dist-info/METADATA', 'w') as file:
@@ -117,7 +120,7 @@ def nequip():
             worst = max((weights[name][key] - value).abs().max().item() for key, value in weights['plain'].items()
                         if torch.is_tensor(value) and value.is_floating_point() and value.numel())
             ok(worst < 1e-9, f'and has the same weights after four steps, {name}', worst)
-    mliap(frames[1])
+    mliap(frames[1:3])
     if not os.path.exists(f'{ROOT}/runtime/cgtp_torch_graph.py'):
         return skip('nequip-compile', 'lists of edges are not prepared by an operator, which make_fx needs')
     made, text = run('nequip-package', 'build', f'{WORK}/fast/last.ckpt', f'{WORK}/model.nequip.zip')
@@ -131,24 +134,31 @@ def nequip():
         compiled(frames[1], source)
 
 
-def mliap(atoms):
-    """What LAMMPS would call (ghosts.py), in a process that finds an installed cgtpgen."""
+def mliap(frames):
+    """What LAMMPS would call (ghosts.py), in a process that finds an installed cgtpgen: eager, and with NequIP's torch.compile, which
+    takes kernels into its graphs; these end where LAMMPS exchanges features, and the second crystal, which is larger, needs no others."""
     interface, own = ghosts.interface(FOLDER), {'PYTHONPATH': installed(), 'CGTP_RUNTIME': f'{ROOT}/runtime'}
     own['PYTHONPATH'] += f':{interface}'
-    found = []
-    for name, modifiers in ('plain', []), ('fast', ['--modifiers', 'enable_cgtpgen']):
+    crystals = [frames[0], frames[1] * (1, 1, 2)]
+    found = {}
+    for name, words in ('plain', ['--no-compile']), ('fast', ['--no-compile', *MODIFIED]), ('compiled', MODIFIED):
         path = f'{WORK}/{name}.nequip.lmp.pt'
-        made, text = run('nequip-prepare-lmp-mliap', f'{WORK}/plain/last.ckpt', path, '--no-compile', *modifiers, wrapped=False,
-                         **own)
+        made, text = run('nequip-prepare-lmp-mliap', f'{WORK}/plain/last.ckpt', path, *words, wrapped=False, **own)
         ok(made, f'nequip-prepare-lmp-mliap, {name}', text)
-        lammps = ghosts.Lammps(atoms, 4.0, [[6, 14].index(number) for number in atoms.numbers])
-        found.append(ghosts.called(path, lammps, WORK, CGTP_KERNELS=f'{FOLDER}/commands_kernels', **own))
-    plain, fast = found
-    ok((getattr(plain, 'fast', 0), getattr(fast, 'fast', 0) >= 2) == (0, True), 'by kernels, where it is asked for')
-    for what, a, b in zip(('energy', 'energies of atoms', 'forces', 'forces, beside those of the crystal'),
-                          (fast.energy, fast.eatoms, fast.forces, fast.forces),
-                          (plain.energy, plain.eatoms, plain.forces, torch.tensor(eager(atoms).get_forces()))):
-        ok((a - b).abs().max() < 1e-9 * b.abs().max(), f'ML-IAP: {what}', (a - b).abs().max(), b.abs().max())
+        found[name], text = ghosts.called(
+            path, [ghosts.Lammps(atoms, 4.0, [[6, 14].index(number) for number in atoms.numbers]) for atoms in crystals], WORK,
+            CGTP_KERNELS=f'{FOLDER}/commands_kernels', TORCH_LOGS='graph_breaks,recompiles', **own)
+        ok([getattr(one, 'fast', 0) >= 2 for one in found[name]] == [name != 'plain'] * 2, f'by kernels, where it is asked for, {name}')
+        breaks = set(re.findall(r'in user code at \S*?([^/\s]+/[^/\s]+):', text))
+        ok(breaks == ({'models/ghosts.py'} if name == 'compiled' else set()), f'where graphs end, {name}', breaks)
+    first, _, second = text.partition('# called')
+    ok('in user code at' in first and not re.search('Recompiling|in user code at', second), 'other edges need no other graphs', second[-2000:])
+    for name in 'fast', 'compiled':
+        for atoms, one, plain in zip(crystals, found[name], found['plain']):
+            for what, a, b in zip(('energy', 'energies of atoms', 'forces', 'forces, beside those of the crystal'),
+                                  (one.energy, one.eatoms, one.forces, one.forces),
+                                  (plain.energy, plain.eatoms, plain.forces, torch.tensor(eager(atoms).get_forces()))):
+                ok((a - b).abs().max() < 1e-9 * b.abs().max(), f'ML-IAP, {name}, {len(atoms)} atoms: {what}', (a - b).abs().max(), b.abs().max())
 
 
 def compiled(atoms, source):

@@ -19,15 +19,17 @@ class MLIAPUnified:
         self.interface, self.element_types, self.ndescriptors = interface, element_types, ndescriptors
         self.nparams, self.rcutfac = nparams, rcutfac
 """
-# Arguments: a model's file, this folder, and a Lammps's.
+# Arguments: a model's file, this folder, and a file of Lammpses.
 READ = """
 import pickle, sys, torch
 sys.path[:0] = [sys.argv[2], sys.argv[2] + '/..']
-lammps = pickle.load(open(sys.argv[3], 'rb'))
+given = pickle.load(open(sys.argv[3], 'rb'))
 model = torch.load(sys.argv[1], weights_only=False)
-model.compute_forces(lammps)
-lammps.fast = sum(hasattr(type(part), 'cgtp_bases') for part in model.model.modules())
-pickle.dump(lammps, open(sys.argv[3], 'wb'))
+for lammps in given:
+    model.compute_forces(lammps)
+    lammps.fast = sum(hasattr(type(part), 'cgtp_bases') for part in model.model.modules())
+    print('# called', flush=True)
+pickle.dump(given, open(sys.argv[3], 'wb'))
 """
 
 
@@ -41,16 +43,17 @@ def interface(folder):
     return f'{folder}/interface'
 
 
-def called(model, lammps, folder, **environment):
-    """The same Lammps after a model from a file was called in another process; fast: how many of its modules have kernels."""
+def called(model, given, folder, **environment):
+    """The same Lammpses after a model from a file was called in another process, with one after the other, and what that has
+    printed; fast: how many of its modules have kernels."""
     path = f'{folder}/lammps.pkl'
     with open(path, 'wb') as file:
-        pickle.dump(lammps, file)
+        pickle.dump(given, file)
     result = subprocess.run([sys.executable, '-W', 'ignore', '-c', READ, model, os.path.dirname(os.path.abspath(__file__)), path],
                             cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=os.environ | environment)
     ok(result.returncode == 0, f'{os.path.basename(model)} is read and called in another process', result.stdout[-2000:])
     with open(path, 'rb') as file:
-        return pickle.load(file)
+        return pickle.load(file), result.stdout
 
 
 class Lammps:

@@ -129,6 +129,34 @@ def linear():
     ok(all(near(a, b) for a, b in zip(*pairs)), 'and derivatives by weights, of which one is for all, or every other one')
 
 
+def harmonics():
+    """Spherical harmonics as polynomials, whichever degrees and however scaled."""
+    from cgtpgen.models.harmonics import Polynomials
+    for degrees, words in (([0, 1, 2, 3], (True, 'component')), ([1, 2], (False, 'norm')), ([2, 0, 1, 1], (True, 'integral')),
+                           ([4, 3], (False, 'component')), ([5], (True, 'component'))):
+        model = fresh()
+        model.harmonics = o3.SphericalHarmonics(degrees, *words)
+        accelerate(model, FOLDER, quiet=True)
+        given, x = [], torch.randn(9, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(2)).requires_grad_()
+        own = Polynomials.forward
+        Polynomials.forward = staticmethod(lambda ctx, *more: (given.append(1), own(ctx, *more))[1])
+        z = model.harmonics(x)
+        Polynomials.forward = own
+        ok(bool(given) == (max(degrees) < 5), f'harmonics of degrees {degrees}: polynomials to the fourth', given)
+        weights = torch.arange(z.numel(), dtype=z.dtype).view(z.shape).cos()
+        found = [z, *torch.autograd.grad(z, x, weights)]
+        compiled = torch.compile(model.harmonics, backend='aot_eager')(x)
+        scripted = torch.jit.script(model.harmonics)(x)
+        if given:
+            ok(torch.autograd.gradcheck(model.harmonics, x) and torch.autograd.gradgradcheck(model.harmonics, x), 'their derivatives')
+            ok(torch.equal(copy.deepcopy(model).harmonics(x), z), 'a copy')
+        restore(model)
+        plain = model.harmonics(x)
+        wanted = [plain, *torch.autograd.grad(plain, x, weights)]
+        ok(all(near(a, b, 2e-15) for a, b in zip(found, wanted)), 'are e3nn\'s', [((a - b).abs().max() / b.abs().max()).item() for a, b in zip(found, wanted)])
+        ok(torch.equal(compiled, plain) and torch.equal(scripted, plain), 'compiled and as a script they stay these')
+
+
 def gates():
     """What cuts a gate's rows, without kernels for its product."""
     from e3nn.nn import Gate
@@ -364,6 +392,6 @@ def command():
 if sys.argv[2:] == ['rank']:
     rank()
 else:
-    for part in numbers, linear, gates, types, training, programs, parallel, errors, other_torch, rebuilt, command:
+    for part in numbers, linear, harmonics, gates, types, training, programs, parallel, errors, other_torch, rebuilt, command:
         part()
     done()

@@ -74,7 +74,7 @@ def sevennet():
                              '-o', f'{FOLDER}/mliap.pt'], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             env=os.environ | where | {'CGTP_KERNELS': f'{FOLDER}/trained_kernels'})
     ok(result.returncode == 0, 'sevenn_get_model -mliap', result.stdout[-2000:])
-    fast = ghosts.called(f'{FOLDER}/mliap.pt', fast, FOLDER, **where)
+    [fast], _ = ghosts.called(f'{FOLDER}/mliap.pt', [fast], FOLDER, **where)
     ok(getattr(fast, 'fast', 0) >= 5, 'by kernels', getattr(fast, 'fast', 0))
     exchanged(fast, plain)
     for name, a, own, b in (('energy', fast.energy, plain.energy, energy.detach()),

@@ -102,12 +102,20 @@ run() {
         case $model in +) continue ;; mace*) path="$site/mace:$path" ;; esac
         PYTHONPATH=$path $PYTHON -W ignore tests/models/bench.py build "$model" > "$results/build_$model.log" 2>&1 &
     done
+    for model in ${CHECKS:-}; do
+        path=$PYTHONPATH
+        case $model in mace) path="$site/mace:$path" ;; esac
+        PYTHONPATH=$path timeout "${CHECKS_LIMIT:-300}" $PYTHON -W ignore tests/models/check.py --device=cuda "$model" "$results/build/checks" \
+            > "$results/check_$model.log" 2>&1 || echo "# check.py of $model fails, status $?" &
+    done
     $PYTHON -c 'import openequivariance' > "$results/build_openequivariance.log" 2>&1 &
     part=$site/all/flashTP_e3nn
     if [ -d "$part" ]; then flashtp "$part" "$results/build/flashtp" > "$results/build_flashtp.log" 2>&1 || mv "$part" "$part.failed" & fi
     wait
     echo "# built after $SECONDS s"
     tail -n 2 "$results"/build_*.log
+    [ -z "${CHECKS:-}" ] || grep -c '^ok' "$results"/check_*.log || true
+    [ -z "${CHECKS:-}" ] || grep -h '^not ok\|largest diff\|^# NVE' "$results"/check_*.log || true
     PATIENCE=${PATIENCE:-200} $PYTHON -W ignore tests/models/bench.py run "$@" "$results/bench.tsv" || status=$?
     $PYTHON tests/models/bench.py atoms "$results/bench.tsv"
     return $status
@@ -116,5 +124,5 @@ run() {
 case ${1:-} in
 fetch) fetch "${3:-}" ;;
 run) shift 3; run "$@" ;;
-*) sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 1 ;;
+*) sed -n '2,17s/^# \{0,1\}//p' "$0"; exit 1 ;;
 esac

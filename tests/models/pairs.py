@@ -103,6 +103,23 @@ def derivatives():
     for what, wanted in found['each'].items():
         worst = max(((a - b).abs().max() / b.abs().max()).item() for a, b in zip(found['once'][what], wanted))
         ok(worst < 1e-12, f'{what} by positions, strain and parameters are those of the network on every edge', worst)
+    x = torch.rand(pairs.count + len(pairs.alone), 4, requires_grad=True)
+    given, taken = pairs.each(x), []
+    radial.once(lambda rows: taken.append(rows) or rows, given, pairs)
+    ok(taken[0] is x, 'functions of pairs are given to networks as they are')
+    with torch.no_grad():
+        same = given * 1
+        radial.once(lambda rows: taken.append(rows) or rows, same, pairs)
+    radial.once(lambda rows: taken.append(rows) or rows, same.requires_grad_(), pairs)
+    radial.once(lambda rows: taken.append(rows) or rows, same, pairs)
+    with torch.no_grad():
+        same *= 2
+    radial.once(lambda rows: taken.append(rows) or rows, same, pairs)
+    ok(taken[2] is taken[3] and taken[2].requires_grad and not taken[1].requires_grad and
+       torch.allclose(taken[4], 2 * x), 'what several are given is looked at once, but not what was written to since')
+    with torch.inference_mode():
+        ok(torch.allclose(radial.once(plain, given * 1, pairs), plain(given * 1)), 'and in inference mode')
+    pairs.given.clear()
     x = torch.randn(6, 4, requires_grad=True)
     pairs = radial.Pairs(torch.tensor([[0, 1, 2, 0, 2, 2], [1, 0, 0, 2, 2, 1]]), torch.zeros(6, 3))
     equal((pairs.count, pairs.alone.tolist()), (2, [4, 5]), 'two pairs, and two that are alone')

@@ -136,8 +136,7 @@ class Contraction(Fast):
     def attach(self, layers: list[Any]) -> None:
         *powers, last = [layer.TensorProduct() for layer in layers]
         parts = torch.nn.ModuleDict({"powers": torch.nn.ModuleList(powers), "last": last})
-        for number, mix in enumerate(self.cgtp_made.options["mixes"]):
-            parts.register_buffer(f"mix{number}", mix.to(self.typed().dtype))
+        parts.register_buffer("mix", torch.block_diag(*self.cgtp_made.options["mixes"]).to(self.typed().dtype))
         self.keep(parts)
 
     def cgtp_contract(self, x: Tensor, elements: Tensor, *weights: Tensor) -> Tensor:
@@ -148,8 +147,8 @@ class Contraction(Fast):
         for product in self.cgtp["powers"]:
             power = product(power, x)
             row.insert(0, power)
-        mixed = [torch.einsum("pk,ekc->epc", getattr(self.cgtp, f"mix{number}"), w) for number, w in enumerate(weights)]
-        return self.cgtp["last"](torch.cat(row, 1), x, elements @ torch.cat(mixed, 1).flatten(1))
+        mixed = self.cgtp.mix @ torch.cat(weights, 1)  # all at once: with few elements calls are what it costs
+        return self.cgtp["last"](torch.cat(row, 1), x, elements @ mixed.flatten(1))
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         if torch.jit.is_scripting():

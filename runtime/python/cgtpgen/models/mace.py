@@ -12,10 +12,11 @@ from torch import Tensor
 from .contraction import contraction_site
 from .fast import Fast, Left, Site, Sites, names_of, warn
 from .graphs import Step, can_be_recorded, given, replayed
-from .radial import pairs_for
+from .radial import Paired, pairs_for
 from .products import convolution_spec, is_by_species, is_eager, species_site, why_not
 
 BLOCK = "mace.modules.blocks.InteractionBlock"
+RADIAL = "mace.modules.blocks.RadialEmbeddingBlock"
 MODELS = {"mace.modules.models.MACE"}
 EDGES_MATTER = {"compute_edge_forces", "compute_atomic_stresses", "lammps_mliap"}  # whose results or inputs are in the list's order
 GRAPHS_STAY = {"training", "compute_hessian"}  # whose results are differentiated once more
@@ -57,6 +58,20 @@ class Reshape(Fast):
         return torch.cat(parts, 1).transpose(1, 2)
 
 
+class Radial(Paired):
+    """MACE's functions of lengths of edges, which networks are given. Its forward stays, for TorchScript."""
+
+    def __call__(self, lengths: Tensor, *more: Any) -> Any:
+        pairs = self.__dict__.get("cgtp_pairs")
+        rows = None
+        if pairs is not None and is_eager(lengths) and not hasattr(self, "distance_transform"):  # which is of edges
+            rows = pairs.rows_of(lengths)
+        if rows is None:
+            return super().__call__(lengths, *more)
+        made = super().__call__(rows, *more)
+        return tuple(one if one is None else pairs.each(one) for one in made) if isinstance(made, tuple) else pairs.each(made)
+
+
 class Model(Fast):
     """A model of MACE. Its list of neighbours ascends by sender: what is given of edges is sorted by receiver once, where each
     layer would have to move its rows of weights. And MACE's own conversions build a model anew from its settings: for
@@ -84,7 +99,7 @@ class Model(Fast):
 
     def cgtp_paired(self, data: Any, *arguments: Any, **options: Any) -> Any:
         nets = [getattr(block, name, None) for block in self.interactions for name in ("conv_tp_weights", "density_fn")]
-        with pairs_for(nets, data["edge_index"], data["shifts"]):
+        with pairs_for([*nets, getattr(self, "radial_embedding", None)], data["edge_index"], data["shifts"]):
             return super().__call__(data, *arguments, **options)
 
     def cgtp_asked(self, arguments: Any, options: dict[str, Any]) -> set[str]:
@@ -125,6 +140,8 @@ def sites(model: torch.nn.Module) -> Sites:
             found[path] = Site(path, module, Model, lambda dtype: [], what="")
         if BLOCK in names:
             found |= block_sites(inside, module)
+        elif RADIAL in names:
+            found[path] = Site(path, module, Radial, lambda dtype: [])
         elif "mace.modules.blocks.EquivariantProductBasisBlock" in names:
             found |= product_sites(inside, module)
     return found

@@ -77,10 +77,11 @@ class Species:
         species = given.argmax(1) if given.dim() > 1 else given
         self.item = torch.arange(given.shape[0], device=given.device)
         self.present: Optional[Tensor] = None  # all
-        self.one_hot, self.version = True, given._version if not given.is_inference() else 0
-        if is_traced(given):
+        self.one_hot = True
+        if is_traced(given):  # asking for more, such as a version, would end torch.compile's graph
             self.ones, self.index = given.gather(1, species[:, None]) if given.dim() > 1 else None, species
             return
+        self.version = given._version
         self.present, self.index = torch.unique(species, return_inverse=True)
         if given.dim() > 1:
             self.one_hot = not given.requires_grad and bool((given.count_nonzero(1) <= 1).all())
@@ -264,10 +265,10 @@ class Linear(Fast):
             return self._compiled_main(features, self.weight if weight is None else weight,
                                        self.bias if bias is None else bias)
         else:
-            own = self.weight if weight is None else weight
-            x = features.reshape(-1, features.shape[-1])
+            own, rows = self.weight if weight is None else weight, features.dim() == 2
+            x = features if rows else features.reshape(-1, features.shape[-1])
             z = Trilinear.apply(self.cgtp_form, x, own, None) if is_eager(x, own) else self.cgtp_product(x, own)
-            return z.reshape(features.shape[:-1] + z.shape[-1:])
+            return z if rows else z.reshape(features.shape[:-1] + z.shape[-1:])
 
 
 def linear_site(path: str, linear: Any) -> Site | Left:

@@ -55,6 +55,7 @@ class Pairs:
         self.in_turn = torch.cat([torch.stack([self.first, self.second], 1).flatten(), self.alone])
         self.begins = number + number.clamp(max=count)  # of one of each, in these
         self.shares: dict[torch.dtype, Tensor] = {}
+        self.given: list[tuple[Tensor, int, Tensor]] = []  # in this step, its version, and rows of pairs for it
 
     def share(self, dtype: torch.dtype) -> Tensor:
         """What of a sum of both is one's."""
@@ -65,8 +66,29 @@ class Pairs:
 
     def hold(self, x: Tensor) -> bool:
         """Are rows of both the same?"""
+        x = x.detach()
         return x.dim() == 2 and len(x) == len(self.row) and x.device == self.row.device and \
-            torch.equal(x.detach()[self.first], x.detach()[self.second])
+            torch.equal(x.index_select(0, self.first), x.index_select(0, self.second))
+
+    def rows_of(self, x: Tensor) -> Optional[Tensor]:
+        """A row for the two of each pair, if theirs are the same. What several networks of a step are given is looked at once."""
+        recorded = x.requires_grad and torch.is_grad_enabled()
+        known = next((rows for of, version, rows in self.given
+                      if of is x and version == version_of(x) and rows.requires_grad >= recorded), None)
+        if known is None and self.hold(x):
+            known = Both.apply(x, self) * self.share(x.dtype)
+            self.given.append((x, version_of(x), known))
+        return known
+
+    def each(self, rows: Tensor) -> Tensor:
+        """Rows of pairs for each of the two; networks that are given these take the rows as they are."""
+        found = Each.apply(rows, self)
+        self.given.append((found, version_of(found), rows))
+        return found
+
+
+def version_of(x: Tensor) -> int:
+    return -1 if x.is_inference() else x._version
 
 
 def facing(index: Tensor, vector: Tensor) -> Tensor:
@@ -140,13 +162,16 @@ def pairs_for(nets: Iterable[Any], index: Tensor, vector: Optional[Tensor]) -> I
     finally:
         for net in mine:
             net.__dict__.pop("cgtp_pairs", None)
+        if pairs is not None:
+            pairs.given.clear()
 
 
 def once(net: Any, x: Tensor, pairs: Optional[Pairs]) -> Tensor:
     """net(x), once for the two edges of a pair."""
-    if pairs is None or not is_eager(x) or not pairs.hold(x):
+    if pairs is None or not is_eager(x):
         return net(x)
-    return Each.apply(net(Both.apply(x, pairs) * pairs.share(x.dtype)), pairs)
+    rows = pairs.rows_of(x)
+    return net(x) if rows is None else Each.apply(net(rows), pairs)
 
 
 class Paired(Fast):

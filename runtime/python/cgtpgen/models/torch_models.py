@@ -9,7 +9,7 @@ from typing import Any, Optional
 import torch
 
 from . import graphs as recorded
-from . import mace, nequip, products, radial, sevenn
+from . import harmonics, mace, nequip, products, radial, sevenn
 from .fast import Left, Site, Sites, is_fast, names_of, replace, undo
 from .kernels import BuildError, Kernels, where
 from .table import Table, difference, timed
@@ -134,6 +134,8 @@ def sites(model: torch.nn.Module) -> Sites:
             found[path] = products.extract_site(path, module)
         elif radial.FULLY_CONNECTED in names:
             found[path] = radial.net_site(path, module)
+        elif harmonics.HARMONICS in names:
+            found[path] = harmonics.harmonics_site(path, module)
     return {path: site for path, site in found.items() if site is not None and not is_fast(site.module)}
 
 
