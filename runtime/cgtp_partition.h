@@ -36,8 +36,8 @@ template <int sets> struct cgtp_partition {
     int first[sets + 1];
     int warps[sets];                          /* per channel block */
     int queue[sets];                          /* the counter of its first channel block's queue */
-    int tiles[sets];                          /* long ranges of edges, at most one per warp; */
-    int rounds[sets];                         /* before them, so many times as many short ones */
+    int tiles[sets];                          /* long ranges of edges, at most one per warp, or short ones in order; */
+    int rounds[sets], tickets[sets];          /* before them, so many times as many short ones; tiles besides the warps' first */
     int64_t length[sets], short_length[sets]; /* edges of a long tile, and of one of the first short ones */
     float work[sets];                         /* of an edge, with its part of what receivers take */
     int64_t partial_row[sets]; /* the first of a set's partial rows: one per tile and channel block */
@@ -102,7 +102,7 @@ static inline void cgtp_make_tiles(cgtp_partition<sets> &d, int s, int warps, in
     while (rounds && rounds * (rounds + 1) / 2 * shortest > most)
         rounds--;
     d.tiles[s] = (int)tiles;
-    d.rounds[s] = rounds;
+    d.rounds[s] = rounds, d.tickets[s] = rounds * (int)tiles;
     d.short_length[s] = shortest;
     if (tiles)
         d.length[s] = (items - rounds * (rounds + 1) / 2 * shortest * tiles + tiles - 1) / tiles;

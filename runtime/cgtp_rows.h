@@ -209,23 +209,16 @@ struct cgtp_run {
     int64_t partial;  /* the run's partial row; negative: the node has no other run */
 };
 
-template <bool senders, typename Graph, typename Position>
-CGTP_DEVICE Position cgtp_nth_item(const Graph &graph, Position position)
+template <bool senders, typename Graph, typename Position> CGTP_DEVICE Position cgtp_nth_item(const Graph &graph, Position position)
 {
-    if constexpr (senders)
-        return (Position)graph.by_sender[position];
-    else
-        return position;
+    return senders ? (Position)graph.by_sender[position] : position;
 }
 
 /* The node of an item. */
 template <bool senders, typename Graph, typename Position>
 CGTP_DEVICE Position cgtp_node_of(const Graph &graph, Position item)
 {
-    if constexpr (senders)
-        return (Position)graph.sender[item];
-    else
-        return (Position)graph.receiver[item];
+    return senders ? (Position)graph.sender[item] : (Position)graph.receiver[item];
 }
 
 /* Where a team is: at a position, which is number `place` of chunk `number`; and the place after it, where chunks are

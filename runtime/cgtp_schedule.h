@@ -55,7 +55,7 @@ struct cgtp_tile_prologue {
  * then, maybe, rounds of shorter and shorter ones, for whoever has nothing to do, as some multiprocessors and
  * path sets are slower than others. Neighbouring tiles may share a receiver. They are taken from the end of
  * the list on: a warp waits only for tiles after its own, which belong to blocks that started before or, where
- * they are short, were taken before. While blocks of the set have not started, nobody takes short ones.
+ * they are short, were taken before. While blocks of the set have not started, nobody takes short ones. All are so where sets meet.
  *
  * Where they have few, a tile is `nodes` whole receivers. Warps take one after the other, whoever has done its own, in
  * the order of the list, so that the rows of senders in use at one time are near each other and stay in L2. A warp
@@ -71,7 +71,7 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
     static constexpr bool teams = nodes < 0;
     cgtp_tile *tile;              /* of this warp */
     int step;                     /* warps: their first tiles; later ones have tickets */
-    int long_tiles, rounds;       /* nodes == 0: how many there are; of short ones, */
+    int long_tiles, rounds, tickets; /* nodes == 0: how many there are; of short ones, */
     int64_t length, short_length; /* and their edges; those of the first round of short ones */
     unsigned *started;            /* how many blocks of the set have, */
     int blocks;                   /* of so many */
@@ -85,7 +85,7 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
     template <int sets>
     CGTP_MEMBER cgtp_tile_scheduler(const cgtp_partition<sets> &p, int s, cgtp_tile *tile_, unsigned *counters,
                                     int channel_block)
-        : tile(tile_), step(p.warps[s]), long_tiles(p.tiles[s]), rounds(p.rounds[s]), length(p.length[s]),
+        : tile(tile_), step(p.warps[s]), long_tiles(p.tiles[s]), rounds(p.rounds[s]), tickets(p.tickets[s]), length(p.length[s]),
           short_length(p.short_length[s]), started(counters + s), blocks(p.first[s + 1] - p.first[s]),
           queue(counters + p.queue[s] + channel_block), team(p.team[s]), from(p.turn.from), last(p.turn.end),
           kept(p.turn.kept), sums(p.turn.first)
@@ -121,12 +121,12 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
         return n;
     }
 
-    /* The next short tile of the queue; negative: there is none. */
+    /* The next tile of the queue; negative: there is none. */
     CGTP_MEMBER int ticket(void) const
     {
         if (waits && (int)cgtp_tickets(started) < blocks)
             return -1;
-        return rounds * long_tiles - 1 - (int)cgtp_ticket(queue);
+        return tickets - 1 - (int)cgtp_ticket(queue);
     }
 
     /* What the first lane of the warp, or the group, asks for, in all lanes: slot, a number in shared memory through which
@@ -203,7 +203,7 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
             return -1;
         }
         if constexpr (nodes == 0)
-            return rounds ? told(slot, [&] { return ticket(); }) : -1;
+            return tickets ? told(slot, [&] { return ticket(); }) : -1;
         const int t = cgtp_uniform(tile->after);
         if (t >= 0)
             turn(graph, slot);

@@ -52,7 +52,7 @@ CGTP_DEVICE int cgtp_set_to_help(const cgtp_partition<sets> &p, unsigned *counte
         CGTP_UNROLL
         for (int s = 0; s < sets; s++) {
             const int whole = nodes ? (int)((receivers + nodes - 1) / (nodes ? nodes : 1)) - p.warps[s] : 0;
-            const int tiles = nodes ? whole : p.rounds[s] * p.tiles[s]; /* besides those of its warps */
+            const int tiles = nodes ? whole : p.tickets[s]; /* besides those of its warps */
             const int left = tiles - (int)cgtp_tickets(counters + p.queue[s]);
             const bool started = (int)cgtp_tickets(counters + s) >= p.first[s + 1] - p.first[s];
             const float work = left * p.work[s] * (nodes ? 1 : (float)p.short_length[s]);
@@ -82,6 +82,21 @@ template <int parts, int dim> CGTP_DEVICE real cgtp_sum_parts(const real *row, i
 }
 
 /* ---- on the host ---- */
+
+#ifndef CGTP_MEET_EDGES /* of a tile where path sets meet, and such tiles of a warp at least; in tests fewer */
+#define CGTP_MEET_EDGES 16
+#define CGTP_MEET_TILES 2
+#endif
+/* Has path sets that hand over nothing go through the edges at the same time: short tiles, in order, so that a sector
+ * that several of them read, or write a part of, is in L2 from the first to the last. */
+template <int sets> static inline void cgtp_meet_in_order(cgtp_partition<sets> &d, int warps)
+{
+    const int64_t tiles = (d.turn.end - d.turn.from + CGTP_MEET_EDGES - 1) / CGTP_MEET_EDGES;
+    const bool many = tiles >= (int64_t)CGTP_MEET_TILES * d.multiprocessors * d.per_multiprocessor * warps;
+    for (int s = 0; s < sets && many; s++)
+        d.tiles[s] = (int)tiles, d.tickets[s] = tiles > d.warps[s] ? (int)tiles - d.warps[s] : 0, d.rounds[s] = 0,
+        d.length[s] = d.short_length[s] = CGTP_MEET_EDGES;
+}
 
 /* Neighbouring multiprocessors that share a cache for instructions. */
 enum { CGTP_NEIGHBOURS = 2 };

@@ -56,7 +56,8 @@ for source in tests/simt/simt.cc tests/simt/simt_memory.cc tests/simt/simt_findi
 done
 include='-Itests/simt -Iruntime -Itests'
 # rounds of short tiles for graphs as small as those here, too, and teams not for all of them; few warps for any path; turns of few edges
-short='-DCGTP_SHORT_PART=2 -DCGTP_SHORT_WORTH=0 -DCGTP_TEAM_GAIN=4000 -DCGTP_GENERAL_WARPS=20 -DCGTP_LEAST_BYTES=16000'
+short='-DCGTP_SHORT_PART=2 -DCGTP_SHORT_WORTH=0 -DCGTP_TEAM_GAIN=4000 -DCGTP_GENERAL_WARPS=20 -DCGTP_LEAST_BYTES=16000
+       -DCGTP_MEET_EDGES=2 -DCGTP_MEET_TILES=0'
 header=$(ls -t tests/simt/*.h tests/simt/build.sh runtime/*.h tests/*.h | head -n 1) # the newest
 kernels= generated= folders=
 for source; do

@@ -62,6 +62,24 @@ static bool may_idle(const struct conv_kernel *g)
     return walk->teams || (g->sets == 1 && !walk->shares && !g->whole);
 }
 
+/* Do two path sets, of a kernel of one schedule, share sectors of rows of edges? Where neither hands anything
+ * over, and each has one warp for all its channels, they meet there. Of more sets each meets too few others.
+ */
+static bool sets_meet(const struct source *w, const struct conv_kernel *g)
+{
+    enum { SECTOR = 32 };
+    bool share = false;
+    if (g->sets != 2 || w->kernel->schedules > 1)
+        return false;
+    for (const struct pipeline *p = g->first; p; p = p->next)
+        for (int i = 0; i < p->spreads; i++) {
+            if (p->walk.shares || p->spread[i].blocks > 1)
+                return false;
+            share |= p->spread[i].mul * p->size % SECTOR != 0;
+        }
+    return share;
+}
+
 /* cleared: what is cleared before unless the launch does without; NULL: nothing is. */
 static void emit_main_launch(struct source *w, struct out *o, const struct conv_kernel *g,
                              const struct clear *cleared)
@@ -84,7 +102,10 @@ static void emit_main_launch(struct source *w, struct out *o, const struct conv_
     line(o,
          "%sauto partition = cgtp_make_partition<%d>(cgtp_multiprocessors(), %d, %d, graph->items, "
          "graph->receivers, cost%s);",
-         walk->teams ? "" : "const ", g->sets, g->blocks, g->warps, g->edge_buffer ? ", turn" : "");
+         walk->teams || sets_meet(w, g) ? "" : "const ", g->sets, g->blocks, g->warps,
+         g->edge_buffer ? ", turn" : "");
+    if (sets_meet(w, g))
+        line(o, "cgtp_meet_in_order(partition, %d);", g->warps);
     if (walk->teams && g->edge_buffer)
         line(o, "if (turn.first)");
     if (walk->teams)
