@@ -163,15 +163,20 @@ while True:
 """
 
 
+def pretend(folder):
+    """All is built, and processes only say that they are ready."""
+    bench.PAPERS, bench.MEASURE = folder, f'{folder}/fake.py'
+    with open(bench.MEASURE, 'w') as file:
+        file.write(FAKE)
+    for name in 'ours.built', 'flashtp.built':
+        open(f'{folder}/{name}', 'w').close()
+
+
 def check_run():
     """Who is to be measured, with processes that only say that they are."""
     words = ['allegro/allegro_lmax1=0', 'roofline/roofline_1', 'roofline/roofline_2']
     with tempfile.TemporaryDirectory() as folder:
-        bench.PAPERS, bench.MEASURE = folder, f'{folder}/fake.py'
-        with open(bench.MEASURE, 'w') as file:
-            file.write(FAKE)
-        for name in 'ours.built', 'flashtp.built':
-            open(f'{folder}/{name}', 'w').close()
+        pretend(folder)
         run = bench.Run(folder, words)
         while not all(worker.idle for worker in run.workers):
             time.sleep(0.01)
@@ -198,11 +203,7 @@ def check_quick():
     """With ORDER=quick those begin that have few paths, whatever comes first in the table."""
     words = ['batch/oeq_nequip_revmd17_benzene', 'batch/oeq_nequip_water']
     with tempfile.TemporaryDirectory() as folder:
-        bench.PAPERS, bench.MEASURE = folder, f'{folder}/fake.py'
-        with open(bench.MEASURE, 'w') as file:
-            file.write(FAKE)
-        for name in 'ours.built', 'flashtp.built':
-            open(f'{folder}/{name}', 'w').close()
+        pretend(folder)
         os.environ['ORDER'] = 'quick'
         run = bench.Run(folder, words)
         del os.environ['ORDER']

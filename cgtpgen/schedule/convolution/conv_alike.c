@@ -148,3 +148,18 @@ void conv_link_alike(struct arena *a, struct convolution *g)
     }
     g->set = all;
 }
+
+/* Chooses what paths share that are alike. */
+void conv_choose_code(struct arena *a, struct convolution *g, const struct conv_choice *c)
+{
+    enum { SHARED_INSTRUCTIONS = 10 << 10 }; /* of all paths, from which on those alike share loops */
+    const struct demand *d = g->demand;
+    int instructions = 0;
+    for (int i = 0; i < d->plan->problem->paths; i++)
+        if (d->variant_of[i] >= 0 && g->first[i] == i)
+            instructions += code_instructions(g->code[i]->channel) + code_instructions(g->code[i]->item);
+    int share = c->share ? c->share : instructions > SHARED_INSTRUCTIONS ? SHARE_LOOPS : SHARE_NOTHING;
+    g->shared = share == SHARE_LOOPS;
+    g->joined = share == SHARE_FORMS;
+    conv_find_alike(a, g);
+}

@@ -1,14 +1,11 @@
 /* conv_sets.c - the pipelined convolution: which paths are computed together, by how many channels per lane
- * and warps per multiprocessor; and how much code there is of them.
+ * and warps per multiprocessor.
  */
 #include "schedule/convolution/conv_plan.h"
 
 #include <string.h>
 
-enum {
-    INSTRUCTIONS_MOST = 1 << 30,
-    SHARED_INSTRUCTIONS = 10 << 10 /* of all paths, from which on those alike share loops */
-};
+enum { INSTRUCTIONS_MOST = 1 << 30 };
 
 /* Shared memory of a warp that there is, at one of the device's occupancies. */
 static int warp_memory(const struct device *d, int point)
@@ -489,18 +486,4 @@ int conv_choose_sets(struct arena *a, const struct plan *plan, struct convolutio
         settle(a, &g->set[i]);
     arena_empty(scratch);
     return best.point;
-}
-
-/* Chooses what paths share that are alike. */
-void conv_choose_code(struct arena *a, struct convolution *g, const struct conv_choice *c)
-{
-    const struct demand *d = g->demand;
-    int instructions = 0;
-    for (int i = 0; i < d->plan->problem->paths; i++)
-        if (d->variant_of[i] >= 0 && g->first[i] == i)
-            instructions += code_instructions(g->code[i]->channel) + code_instructions(g->code[i]->item);
-    int share = c->share ? c->share : instructions > SHARED_INSTRUCTIONS ? SHARE_LOOPS : SHARE_NOTHING;
-    g->shared = share == SHARE_LOOPS;
-    g->joined = share == SHARE_FORMS;
-    conv_find_alike(a, g);
 }
