@@ -301,42 +301,6 @@ static int copied(const struct copy *m, int number)
     return from && !what ? join(m, mapped(m, n->a), n->c, n->item) : join(m, mapped(m, n->c), n->a, n->item);
 }
 
-/* Nothing that it holds is in the arena of what it was copied from, but constants' digits, which are the
- * matrix's. */
-static struct code *settle(struct arena *a, const struct code *from)
-{
-    struct code *c = NEW(a, struct code);
-    *c = *from;
-    c->arena = a;
-    c->table = NULL;
-    c->by_value = (struct hash){0};
-    c->capacity = c->constant_capacity = c->result_capacity = 0;
-    c->node = arena_copy(a, from->node, (size_t)from->nodes * sizeof *c->node);
-    c->constant = arena_copy(a, from->constant, (size_t)from->constants * sizeof *c->constant);
-    c->result = arena_copy(a, from->result, (size_t)from->results * sizeof *c->result);
-    return c;
-}
-
-struct code *code_finish(struct arena *a, struct code *c)
-{
-    struct copy m = {c, begin(c->arena, c->recipe, c->capacity), NEW_ARRAY(c->arena, int, c->nodes + 1)};
-    int result = 0;
-    find_uses(c);
-    for (int i = 0; i <= c->nodes; i++) {
-        for (; result < c->results && (i == c->nodes || c->result[result].before <= i); result++) {
-            const struct code_result *r = &c->result[result];
-            code_result(m.to, r->output, r->component, mapped(&m, r->value), r->adds);
-        }
-        if (i == c->nodes || !c->node[i].uses)
-            continue;
-        m.map[i] = copied(&m, i);
-        code_name(m.to, m.map[i], c->node[i].letter, c->node[i].number, c->node[i].component);
-    }
-    find_uses(m.to);
-    count(m.to);
-    return settle(a, m.to);
-}
-
 /* ---- reading ---- */
 
 static bool is_leaf(const struct code_node *n)
@@ -375,7 +339,7 @@ static bool stands_in_product(const struct code *c, const bool *named, int opera
     return is_first_factor(n) || (c->matrices && sum && factors_of(c, named, operand, false) <= SHORT_MOST);
 }
 
-bool *code_named(struct arena *a, const struct code *c)
+const bool *code_named(struct arena *a, const struct code *c)
 {
     bool *named = NEW_ARRAY(a, bool, c->nodes + 1);
     for (int i = 0; i < c->nodes; i++) {
@@ -399,6 +363,47 @@ bool *code_named(struct arena *a, const struct code *c)
         named[i] &= c->node[i].uses > 0 && !is_leaf(&c->node[i]);
     return named;
 }
+
+/* ---- finishing ---- */
+
+/* Nothing that it holds is in the arena of what it was copied from, but constants' digits, which are the
+ * matrix's. */
+static struct code *settle(struct arena *a, const struct code *from)
+{
+    struct code *c = NEW(a, struct code);
+    *c = *from;
+    c->arena = a;
+    c->table = NULL;
+    c->by_value = (struct hash){0};
+    c->capacity = c->constant_capacity = c->result_capacity = 0;
+    c->node = arena_copy(a, from->node, (size_t)from->nodes * sizeof *c->node);
+    c->constant = arena_copy(a, from->constant, (size_t)from->constants * sizeof *c->constant);
+    c->result = arena_copy(a, from->result, (size_t)from->results * sizeof *c->result);
+    c->named = code_named(a, c);
+    return c;
+}
+
+struct code *code_finish(struct arena *a, struct code *c)
+{
+    struct copy m = {c, begin(c->arena, c->recipe, c->capacity), NEW_ARRAY(c->arena, int, c->nodes + 1)};
+    int result = 0;
+    find_uses(c);
+    for (int i = 0; i <= c->nodes; i++) {
+        for (; result < c->results && (i == c->nodes || c->result[result].before <= i); result++) {
+            const struct code_result *r = &c->result[result];
+            code_result(m.to, r->output, r->component, mapped(&m, r->value), r->adds);
+        }
+        if (i == c->nodes || !c->node[i].uses)
+            continue;
+        m.map[i] = copied(&m, i);
+        code_name(m.to, m.map[i], c->node[i].letter, c->node[i].number, c->node[i].component);
+    }
+    find_uses(m.to);
+    count(m.to);
+    return settle(a, m.to);
+}
+
+/* ---- counting ---- */
 
 double code_flops(struct code_count n)
 {

@@ -63,6 +63,8 @@ struct code {
     struct code_result *result;
     struct code_count item, channel; /* once for all channels; for each */
     int one;                         /* the value one; 0: it is not there */
+    const bool *named;               /* [nodes]: values that are computed for themselves, in the order of the
+                                      * nodes, and named; each other one is computed where it is used */
     /* while it is built, [capacity]: the first value of each list of nodes that hash alike; 0: none */
     int *table;
     struct hash by_value; /* constants */
@@ -96,9 +98,8 @@ static inline int code_number(int value)
     return (value < 0 ? -value : value) - 1;
 }
 
-/* [nodes]: values that are computed for themselves, in the order of the nodes, and named; each other one is
- * computed where it is used. */
-bool *code_named(struct arena *, const struct code *);
+/* Its .named, found again of what was changed. */
+const bool *code_named(struct arena *, const struct code *);
 
 double code_flops(struct code_count);
 void operations_add(struct operations *, struct code_count, double times);

@@ -345,7 +345,7 @@ void live_code(struct live *l, const struct code *c, int channels, int words, co
                         .code = c,
                         .place = place,
                         .words = words,
-                        .named = code_named(l->arena, c),
+                        .named = c->named,
                         .value = NEW_ARRAY(l->arena, int, c->nodes + 1)};
     l->codes++;
     for (int i = 0; i < c->nodes; i++)

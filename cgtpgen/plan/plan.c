@@ -1,6 +1,7 @@
 /* plan.c - see plan.h: roles of paths, their matrices, least bytes of kernels. */
 #include "plan/plan.h"
 #include "plan/codes.h"
+#include "util/answers.h"
 
 /* Channels of y from which on a product of x and z is made once for all of them (uvu). */
 enum { YS_MANY = 9 };
@@ -140,6 +141,8 @@ const struct plan *plan_build(struct arena *a, const struct problem *problem, co
     plan->form = form;
     plan->matrices.arena = a;
     plan->codes = codes_keep(a);
+    plan->answers = NEW(a, struct answers);
+    plan->answers->arena = arena_part(a);
     plan->path = NEW_ARRAY(a, struct path_plan, problem->paths + 1);
     for (int p = 0; p < problem->paths; p++)
         plan->path[p] = plan_path(&plan->matrices, &problem->path[p]);

@@ -64,12 +64,15 @@ const struct operand *kernel_output(const struct kernel_plan *, int output);
 int kernel_size(const struct kernel_plan *);
 
 struct codes;
+struct answers;
 
 struct plan {
     const struct problem *problem;
     const struct form *form;
     struct matrices matrices;
-    struct codes *codes;    /* of all schedules that were made by it (codes.h) */
+    struct codes *codes; /* of all schedules that were made by it (codes.h) */
+    struct answers
+        *answers; /* what evaluations worked out for these, which others of them may ask for (answers.h) */
     struct path_plan *path; /* [problem->paths] */
     int groups;
     struct path_group *group; /* by segment of x */

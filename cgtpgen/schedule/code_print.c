@@ -134,7 +134,7 @@ void code_printer_begin(struct code_printer *p)
     if (p->mutation)
         p->code = code_mutate(p->code, p->mutation);
     const struct code *c = p->code;
-    const bool *named = code_named(p->out->arena, c);
+    const bool *named = c->named;
     int passing = 0;
     p->name = NEW_ARRAY(p->out->arena, const char *, c->nodes + 1);
     p->sum = NEW_ARRAY(p->out->arena, char, c->nodes + 1);

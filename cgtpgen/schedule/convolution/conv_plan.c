@@ -375,7 +375,7 @@ const char *conv_plan(struct arena *a, struct schedule *s)
     g->shifted = 1u << SLOT_X | 1u << SLOT_W | 1u << SLOT_Y; /* as long as nothing else is known */
     conv_find_together(a, g, &c);
     conv_choose_code(a, g, &c);
-    int point = conv_choose_sets(a, plan, g, &c);
+    int point = conv_choose_sets(a, g, &c);
     for (int i = 0; i < p->paths; i++) {
         if (d->variant_of[i] < 0 || g->first[i] != i)
             continue;

@@ -12,6 +12,7 @@
 #include "pipeline/cost.h"
 #include "util/layout.h"
 #include "schedule/schedule.h"
+#include "util/answers.h"
 
 /* Items whose A outputs a warp group hands each other before it sums them. */
 enum { REDUCE_ITEMS = 8 };
@@ -71,6 +72,8 @@ struct alike {
     int64_t weights; /* how many elements later its paths' weights are */
     bool follows;    /* it is the next of another */
 };
+
+struct conv_ways;
 
 /* Which paths are computed together, where a lane has so many channels. */
 struct conv_codes {
@@ -223,6 +226,12 @@ struct conv_choice {
     int keep;     /* a receiver's inputs of slot z are in 1: registers; 2: shared memory */
 };
 
+/* What is asked of it: all that codes of its paths, together or not, depend on; all that path sets do, but
+ * for what is chosen of these. */
+enum conv_asked { ASKED_CODES, ASKED_SETS };
+struct question conv_question(struct arena *, enum conv_asked, const struct convolution *,
+                              const struct conv_choice *);
+
 /* Finds paths that are computed together; takes these codes, of lanes of so many channels. */
 void conv_find_together(struct arena *, struct convolution *, const struct conv_choice *);
 void conv_take_codes(struct convolution *, int channels);
@@ -254,7 +263,18 @@ double conv_waits(const struct convolution *);
 
 /* Chooses whether functions and loops are shared, then path sets; returns the number of the occupancy. */
 void conv_choose_code(struct arena *, struct convolution *, const struct conv_choice *);
-int conv_choose_sets(struct arena *, const struct plan *, struct convolution *, const struct conv_choice *);
+int conv_choose_sets(struct arena *, struct convolution *, const struct conv_choice *);
+
+/* What a path set may have at most: registers, paths, instructions, shared memory of a warp. */
+enum { LIMITS = 4 };
+
+/* Divides the paths into sets within limits, where a lane has so many channels, unless it is known from
+ * before what that gives. The ways that are known; copies sets and their lists, which then take no more room
+ * than they need. */
+void conv_divide(struct arena *scratch, struct conv_ways *, struct convolution *, int channels,
+                 const int *limit);
+struct conv_ways *conv_find_ways(struct arena *, const struct convolution *, const struct conv_choice *);
+struct path_set *conv_copy_sets(struct arena *, const struct convolution *);
 
 /* Finds segments of x whose paths are alike, if their sets share code. Are those that are like x1, and those
  * like x2, at the same distances from them? Then adds to the sets, which are of segments that follow none,

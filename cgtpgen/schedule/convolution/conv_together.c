@@ -3,6 +3,8 @@
  */
 #include "schedule/convolution/conv_plan.h"
 
+#include <string.h>
+
 enum {
     OF_EDGE = 200 /* instructions of a loop that are no path's */
 };
@@ -197,15 +199,20 @@ static bool joins_all(const struct convolution *g, int channels)
     return !flows_back(g) && (conv_has_shorts(g) || (channels > 1 && kernel_size(g->demand->kernel) > 4));
 }
 
-void conv_find_together(struct arena *a, struct convolution *g, const struct conv_choice *c)
+static struct conv_codes copied(struct arena *a, const struct convolution *g, const struct conv_codes *of)
+{
+    const size_t n = (size_t)g->demand->plan->problem->paths + 1;
+    return (struct conv_codes){arena_copy(a, of->matrix, n * sizeof *of->matrix),
+                               arena_copy(a, of->code, n * sizeof *of->code),
+                               arena_copy(a, of->first, n * sizeof *of->first)};
+}
+
+static void find_together(struct arena *a, struct convolution *g, const struct conv_choice *c)
 {
     const struct conv_codes alone = {g->matrix, g->code, g->first};
-    const size_t n = (size_t)g->demand->plan->problem->paths + 1;
     for (int choice = 0; choice < CODE_CHOICES; choice++) {
         const int channels = 1 << choice;
-        g->codes[choice] = (struct conv_codes){arena_copy(a, alone.matrix, n * sizeof *alone.matrix),
-                                               arena_copy(a, alone.code, n * sizeof *alone.code),
-                                               arena_copy(a, alone.first, n * sizeof *alone.first)};
+        g->codes[choice] = copied(a, g, &alone);
         conv_take_codes(g, channels);
         const double apart = all_costs(g, channels);
         if (c->together != 1)
@@ -216,5 +223,20 @@ void conv_find_together(struct arena *a, struct convolution *g, const struct con
         else if (c->together != 1 && joins_all(g, channels))
             join_groups(a, g, c, channels, true);
     }
+}
+
+void conv_find_together(struct arena *a, struct convolution *g, const struct conv_choice *c)
+{
+    struct answers *known = g->demand->plan->answers;
+    const struct question q = conv_question(a, ASKED_CODES, g, c);
+    struct conv_codes *codes = answers_find(known, &q);
+    if (!codes) {
+        find_together(a, g, c);
+        codes = NEW_ARRAY(known->arena, struct conv_codes, CODE_CHOICES);
+        for (int choice = 0; choice < CODE_CHOICES; choice++)
+            codes[choice] = copied(known->arena, g, &g->codes[choice]);
+        answers_add(known, &q, codes);
+    }
+    memcpy(g->codes, codes, sizeof g->codes);
     conv_take_codes(g, 1);
 }
