@@ -2,7 +2,6 @@
 #include "schedule/convolution/conv_plan.h"
 
 #include <limits.h>
-#include <math.h>
 #include <string.h>
 
 /* Those that are computed together follow each other. */
@@ -108,7 +107,8 @@ static bool fits(struct division *d, const struct path_set *s)
 {
     struct divided *so = d->so;
     const int memory = so->keeps_z ? s->memory + (so->channels > 1 ? s->stage_bytes : 0) : 0;
-    const int has[LIMITS] = {s->held, s->paths, (int)ceil(cost_instructions(&s->work)), memory};
+    const double work = cost_instructions(&s->work);
+    const int has[LIMITS] = {s->held, s->paths, (int)work + ((int)work < work), memory};
     for (int i = 0; i < LIMITS; i++)
         if (has[i] > d->limit[i]) {
             so->high[i] = so->high[i] < has[i] ? so->high[i] : has[i];
