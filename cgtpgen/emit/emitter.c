@@ -247,7 +247,7 @@ static void add_alternatives(struct files *all, const struct emission *from, con
             struct text out = {.arena = a};
             struct emission one = *from;
             struct schedules *planned = schedules_with(a, from->schedules, k, q->knobs, q->knob);
-            schedules_finish(planned, k);
+            schedules_finish(a, planned, k);
             one.schedules = planned;
             one.alternative = i + 1;
             e->emit(&out, &one, &one.schedules->kernel[k]);

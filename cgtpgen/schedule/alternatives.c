@@ -53,7 +53,8 @@ enum { PAIRS = sizeof pair_table / sizeof *pair_table };
 struct trial {
     struct alternative q;
     bool spills;
-    unsigned asked; /* a bit for each knob that the planner asked for */
+    unsigned asked;     /* a bit for each knob that the planner asked for */
+    uint32_t uncounted; /* hash of the plan before registers are counted, which takes most of the time */
 };
 
 struct search {
@@ -69,24 +70,20 @@ struct search {
     struct trial *trial;
 };
 
-static double cost_of(const struct kernel_schedule *k, bool *spills)
+static double cost_of(const struct kernel_schedule *k)
 {
     double cost = 0;
-    *spills = false;
-    for (int s = 0; s < k->schedules; s++) {
+    for (int s = 0; s < k->schedules; s++)
         cost += k->schedule[s].cost;
-        *spills |= k->schedule[s].spills;
-    }
     return cost;
 }
 
-/* Cost and hash of the kernel's plan. */
-static void judge(struct arena *a, const struct kernel_schedule *k, struct alternative *q, bool *spills)
+/* Of the kernel's plan. */
+static uint32_t hash_of(struct arena *a, const struct kernel_schedule *k)
 {
     struct text t = {.arena = a};
     kernel_schedule_print(&t, k);
-    q->plan = hash_bytes(0, text_string(&t), t.n);
-    q->cost = cost_of(k, spills);
+    return hash_bytes(0, text_string(&t), t.n);
 }
 
 static const struct spec_knob *knob_in(const struct alternative *q, enum knob knob)
@@ -110,6 +107,23 @@ static bool answers_alike(const struct trial *tried, const struct alternative *q
     return same;
 }
 
+/* Counts registers of the trial's plan, unless it was there. */
+static void judge(struct search *s, struct schedules *all, struct trial *t)
+{
+    struct kernel_schedule *k = &all->kernel[s->kernel];
+    t->uncounted = hash_of(s->arena, k);
+    for (int i = 0; i < s->trials; i++)
+        if (s->trial[i].uncounted == t->uncounted) {
+            t->q.plan = s->trial[i].q.plan;
+            t->q.cost = s->trial[i].q.cost;
+            t->spills = s->trial[i].spills;
+            return;
+        }
+    t->spills = schedules_spill(s->arena, all, s->kernel);
+    t->q.plan = hash_of(s->arena, k);
+    t->q.cost = cost_of(k);
+}
+
 /* What becomes of knobs: by planning, unless that is known. */
 static struct trial try_knobs(struct search *s, struct alternative q)
 {
@@ -124,8 +138,7 @@ static struct trial try_knobs(struct search *s, struct alternative q)
     const struct arena_mark mark = arena_mark(s->arena);
     struct schedules before = *s->all;
     before.target.asked = &new.asked;
-    const struct schedules *all = schedules_with(s->arena, &before, s->kernel, q.knobs, q.knob);
-    judge(s->arena, &all->kernel[s->kernel], &new.q, &new.spills);
+    judge(s, schedules_with(s->arena, &before, s->kernel, q.knobs, q.knob), &new);
     arena_release(s->arena, mark);
     return new;
 }
@@ -201,7 +214,10 @@ struct alternatives *alternatives_find(struct arena *a, const struct schedules *
 {
     struct search s = {.arena = a, .all = all, .kernel = kernel, .found = NEW(a, struct alternatives)};
     s.kept = NEW_ARRAY(a, struct alternative, FOUND_MOST);
-    judge(a, &all->kernel[kernel], &s.own, &s.own_spills);
+    s.own.plan = hash_of(a, &all->kernel[kernel]);
+    s.own.cost = cost_of(&all->kernel[kernel]);
+    for (int i = 0; i < all->kernel[kernel].schedules; i++)
+        s.own_spills |= all->kernel[kernel].schedule[i].spills;
     consider_ones(&s);
     consider_pairs(&s);
     sort(s.n, s.kept);

@@ -375,19 +375,14 @@ static void count(struct kernel_schedule *k)
     }
 }
 
-static void count_registers(const struct cover *c)
-{
-    for (int s = 0; s < c->schedules; s++)
-        if (c->schedule[s].evaluation->registers)
-            c->schedule[s].evaluation->registers(c->arena, &c->schedule[s]);
-}
-
-static bool spills(const struct cover *c)
+static bool spills(struct arena *a, int schedules, struct schedule *schedule)
 {
     bool any = false;
-    count_registers(c);
-    for (int s = 0; s < c->schedules; s++)
-        any |= c->schedule[s].spills;
+    for (int s = 0; s < schedules; s++) {
+        if (schedule[s].evaluation->registers)
+            schedule[s].evaluation->registers(a, &schedule[s]);
+        any |= schedule[s].spills;
+    }
     return any;
 }
 
@@ -415,13 +410,13 @@ static struct kernel_schedule cover_kernel(struct codes *codes, const struct pla
     if (groups > 1 && passes != 2) {
         struct cover together = cover_outputs(&base, &all);
         const bool longer = has_long_code(&together) && best.whole;
-        if (together.whole && (passes == 1 || (!longer && together.cost <= best.cost && !spills(&together))))
+        if (together.whole && (passes == 1 || (!longer && together.cost <= best.cost &&
+                                               !spills(a, together.schedules, together.schedule))))
             best = together;
     }
     if (!passes)
         try_slots(&base, &all, &best);
     name_schedules(&best);
-    count_registers(&best);
     struct kernel_schedule k = {.kernel = kernel,
                                 .schedules = best.schedules,
                                 .schedule = best.schedule,
@@ -431,9 +426,15 @@ static struct kernel_schedule cover_kernel(struct codes *codes, const struct pla
     return k;
 }
 
-void schedules_finish(struct schedules *all, int kernel)
+bool schedules_spill(struct arena *a, struct schedules *all, int kernel)
+{
+    return spills(a, all->kernel[kernel].schedules, all->kernel[kernel].schedule);
+}
+
+void schedules_finish(struct arena *a, struct schedules *all, int kernel)
 {
     struct kernel_schedule *k = &all->kernel[kernel];
+    schedules_spill(a, all, kernel);
     for (int s = 0; s < k->schedules; s++)
         if (k->schedule[s].evaluation->finish)
             k->schedule[s].evaluation->finish(&k->schedule[s]);
@@ -449,7 +450,7 @@ struct schedules *schedules_build(struct arena *a, const struct plan *plan, cons
     all->kernel = NEW_ARRAY(a, struct kernel_schedule, plan->kernels + 1);
     for (int k = 0; k < plan->kernels; k++) {
         all->kernel[k] = cover_kernel(codes, plan, &all->target, &plan->kernel[k]);
-        schedules_finish(all, k);
+        schedules_finish(a, all, k);
     }
     return all;
 }
