@@ -32,7 +32,8 @@ static void lint_memory(const struct schedules *all, struct diag *diag)
 void judge_cost(const struct schedules *all, const struct output_file *file, int files,
                 const enum diag_severity *severity, struct diag *diag)
 {
-    emit_lint(all, file, files, diag);
+    if (severity[DIAG_LARGE_CODE] != SEVERITY_IGNORED)
+        emit_lint(all, file, files, diag);
     if (severity[DIAG_MEMORY] != SEVERITY_IGNORED)
         lint_memory(all, diag);
 }
