@@ -252,6 +252,9 @@ dist: $(BUILD)/static/cgtpgen
 
 # What tests need is built by as many jobs as tests are run by, unless make was told how many.
 #
+# These two pack the archives anew: one after the other.
+PROVE_RULES := --rules='seq=tests/{package,recipes}.t' --rules='par=**'
+
 # Where python3 is a script that looks for an interpreter, as of pyenv, that takes longer than the interpreter to start:
 # tests find one that has been looked for.
 .PHONY: test-needs
@@ -263,7 +266,7 @@ test:
 	$(Q)chmod +x $(BUILD)/bin/python3.new && mv $(BUILD)/bin/python3.new $(BUILD)/bin/python3
 	$(Q)PATH="$(abspath $(BUILD))/bin:$$PATH" \
 	    CGTPGEN='$(BUILD)/cgtpgen' BUILD='$(BUILD)' CC=$(call quoted,$(CC)) CFLAGS=$(call quoted,$(CFLAGS)) \
-	    PYTHON=$(call quoted,$(PYTHON)) TEST_ALL=$(call quoted,$(TEST_ALL)) prove -e '' -j$(PROVE_JOBS) $(TESTS) \
+	    PYTHON=$(call quoted,$(PYTHON)) TEST_ALL=$(call quoted,$(TEST_ALL)) prove -e '' -j$(PROVE_JOBS) $(PROVE_RULES) $(TESTS) \
 	    2> $(BUILD)/test.log || { cat $(BUILD)/test.log >&2; exit 1; }
 
 # Those that take a second or so each, of which all together take a minute.
