@@ -12,7 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, f'{HERE}/..', f'{HERE}/../../runtime/python']
 import packages  # noqa: E402
 import torch  # noqa: E402
-from cgtpgen.models import BuildError, accelerate, radial, report  # noqa: E402
+from cgtpgen.models import BuildError, accelerate, radial, report, restore  # noqa: E402
 from tap import done, ok  # noqa: E402
 
 FOLDER = sys.argv[1]
@@ -77,6 +77,7 @@ def main():
         ok(sum('contraction_' in row[2] for row in report(model).rows) == len(model.products), f'{name}: all contractions are made')
         changed(case, name, plain, model, inputs)
     refusal()
+    parts()
     done()
 
 
@@ -108,6 +109,41 @@ def refusal():
     accelerate(model, f'{FOLDER}/kinds_kernels', dtypes=['float64'], quiet=True)
     ok(any(row[0] == 'products.0.symmetric_contractions' and row[2].startswith('left: its terms') for row in report(model).rows),
        'and is in the table where others are replaced')
+
+
+def parts():
+    """Functions of lengths, to beyond the cutoff, and linear layers that give rows as contractions take them: to second derivatives."""
+    case = Kind({})
+    plain, model = case.like(torch.float64), accelerate(case.like(torch.float64), f'{FOLDER}/kinds_kernels', dtypes=['float64'], quiet=True)
+    lengths = torch.linspace(0.3, 1.2 * case.cutoff, 50, dtype=torch.float64)[:, None].requires_grad_()
+    rest = [torch.zeros(1, 2), torch.zeros(2, 50, dtype=torch.int64), torch.tensor(case.elements)]
+    found, wanted = (derivatives(lambda x: m.radial_embedding(x, *rest)[0], lengths) for m in (model, plain))
+    ok(all(near(a, b) for a, b in zip(found, wanted)) and type(found[0].grad_fn.next_functions[0][0]).__name__ == 'BesselFunctionsBackward',
+       'functions of lengths are MACE\'s', *(((a - b).abs().max() / b.abs().max()).item() for a, b in zip(found, wanted)))
+    ok(not found[1][lengths > case.cutoff].any() and found[1][lengths < case.cutoff].all(), 'which end at the cutoff')
+    block, own = model.interactions[1], plain.interactions[1]
+    rows = torch.randn(7, block.linear.irreps_in.dim, dtype=torch.float64).requires_grad_()
+    ok(block.linear(rows).dim() == 3 and block.linear(rows[0]).dim() == 1, 'linear layers give rows by channel')
+    wanted = derivatives(lambda x: own.reshape(own.linear(x) / 2).square(), rows, own.linear.weight)
+    found = derivatives(lambda x: block.reshape(block.linear(x) / 2).square(), rows, block.linear.weight)
+    ok(all(near(a, b) for a, b in zip(found, wanted)), 'as MACE\'s reshape does')
+    hook = block.reshape.register_forward_pre_hook(lambda module, given: seen.append(given[0].shape))
+    seen = []
+    ok(near(block.reshape(block.linear(rows) / 2).square(), wanted[0]) and seen == [own.linear(rows).shape], 'where somebody looks they are e3nn\'s', seen)
+    hook.remove()
+    restore(block.reshape)
+    ok(near(block.reshape(block.linear(rows) / 2).square(), wanted[0]), 'and with MACE\'s own reshape')
+
+
+def derivatives(function, *given):
+    """Values, the gradient by each, and theirs of the sum of its squares."""
+    made = function(given[0])
+    first = torch.autograd.grad(made, given, torch.arange(made.numel(), dtype=made.dtype).view(made.shape).cos(), create_graph=True)
+    return [made, *first, *torch.autograd.grad(sum(of.square().sum() for of in first), given)]
+
+
+def near(a, b):
+    return ((a - b).abs().max() / b.abs().max()).item() < 1e-13
 
 
 main()

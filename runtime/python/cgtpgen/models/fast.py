@@ -159,6 +159,10 @@ def is_fast(module: torch.nn.Module) -> bool:
     return isinstance(module, Fast)
 
 
+def has_hooks(module: Any) -> bool:
+    return bool(module._forward_hooks or module._forward_pre_hooks or module._backward_hooks or module._backward_pre_hooks)
+
+
 def name_of(module: Any) -> str:
     """A class's full name; of one that torch.package has loaded, the one that it had."""
     kind = module if isinstance(module, type) else type(module)

@@ -8,7 +8,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
-from .fast import Fast, Site
+from .fast import Fast, Site, has_hooks
 from .products import is_eager
 from .radial import DEVICES
 
@@ -56,23 +56,37 @@ def fitted(harmonics: Any, ls: list[int]) -> Tensor:
     return found.where(found.abs() > 1e-12, 0.0)
 
 
+def directions(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Of x [3, rows], and lengths, at least 1e-12 as of torch.nn.functional.normalize, which is ten times as slow."""
+    lengths = x.square().sum(0).clamp_min(1e-24).sqrt()
+    return x / lengths, lengths
+
+
 class Polynomials(torch.autograd.Function):
-    """[rows, columns] of x [rows, 3]."""
+    """[rows, columns] of x [rows, 3], or of its directions."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, values: Tensor, slopes: Tensor, degree: int) -> Tensor:
-        made = monomials(x.t().contiguous(), degree)
+    def forward(ctx: Any, x: Tensor, values: Tensor, slopes: Tensor, degree: int, normalize: bool) -> Tensor:
+        turned, lengths = x.t().contiguous(), None
+        if normalize:
+            turned, lengths = directions(turned)
+        made = monomials(turned, degree)
         ctx.degree = degree
-        ctx.save_for_backward(x, made[:begin(degree)], slopes)
+        ctx.save_for_backward(x, turned, lengths, made[:begin(degree)], slopes)
         return made.t() @ values
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> Any:
-        x, below, slopes = ctx.saved_tensors
+        x, turned, lengths, below, slopes = ctx.saved_tensors
         if torch.is_grad_enabled():  # for derivatives of these
-            below = monomials(x.t(), ctx.degree - 1)
-        found = torch.matmul(slopes, below) * gradients[0].t()  # [3, columns, rows]
-        return found.sum(1).t(), None, None, None
+            turned = x.t()
+            if lengths is not None:
+                turned, lengths = directions(turned)
+            below = monomials(turned, ctx.degree - 1)
+        found = ((slopes @ gradients[0].t()).unflatten(0, (3, -1)) * below).sum(1)  # [3, rows], of [3, monomials, rows]
+        if lengths is not None:
+            found = (found - turned * (turned * found).sum(0)) / lengths
+        return found.t(), None, None, None, None
 
 
 class Harmonics(Fast):
@@ -88,16 +102,15 @@ class Harmonics(Fast):
         if dtype not in found:
             with torch.no_grad():
                 values = fitted(super().__call__, list(self._ls_list))
-                found[dtype] = [table.to(dtype) for table in (values, gradients_of(values, self._lmax).mT.contiguous())]
+                found[dtype] = [table.to(dtype) for table in (values, gradients_of(values, self._lmax).flatten(0, 1))]
         return found[dtype]
 
     def __call__(self, x: Tensor) -> Any:
         if x.device.type not in DEVICES or x.dim() != 2 or not is_eager(x):
             return super().__call__(x)
-        x = torch.nn.functional.normalize(x, dim=-1) if self.normalize else x
-        return Polynomials.apply(x, *self.cgtp_tables(x.dtype), self._lmax)
+        return Polynomials.apply(x, *self.cgtp_tables(x.dtype), self._lmax, bool(self.normalize))
 
 
 def harmonics_site(path: str, module: Any) -> Optional[Site]:
-    known = 1 <= module._lmax <= MOST and not module._forward_hooks and not module._forward_pre_hooks
+    known = 1 <= module._lmax <= MOST and not has_hooks(module)
     return Site(path, module, Harmonics, lambda dtype: []) if known else None

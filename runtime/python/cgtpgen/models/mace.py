@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any
+from typing import Any, Optional
 
 import torch
 from torch import Tensor
 
 from .contraction import contraction_site
-from .fast import Fast, Left, Site, Sites, names_of, warn
+from .fast import Fast, Left, Site, Sites, Trilinear, has_hooks, name_of, names_of, warn
 from .graphs import Step, can_be_recorded, given, replayed
 from .radial import Paired, pairs_for
-from .products import convolution_spec, is_by_species, is_eager, species_site, why_not
+from .products import Linear, convolution_spec, is_by_species, is_eager, linear_site, species_site, why_not
 
 BLOCK = "mace.modules.blocks.InteractionBlock"
 RADIAL = "mace.modules.blocks.RadialEmbeddingBlock"
+BESSEL, CUTOFF = "mace.modules.radial.BesselBasis", "mace.modules.radial.PolynomialCutoff"
+SCALED = {"mace.modules.blocks.RealAgnosticResidualInteractionBlock"}  # which divides by a number between `linear` and `reshape`
 MODELS = {"mace.modules.models.MACE"}
 EDGES_MATTER = {"compute_edge_forces", "compute_atomic_stresses", "lammps_mliap"}  # whose results or inputs are in the list's order
 GRAPHS_STAY = {"training", "compute_hessian"}  # whose results are differentiated once more
@@ -44,6 +46,21 @@ class Convolution(Fast):
         return edge_index
 
 
+class Message(Linear):
+    """The linear layer before `Reshape`, to which it gives rows as they are to be: [rows, channels, components]."""
+
+    def cgtp_turned(self, x: Optional[Tensor], weight: Optional[Tensor], z: Optional[Tensor]) -> Tensor:
+        return self.cgtp_form(x, weight, z, True)
+
+    def __call__(self, features: Tensor, *more: Any, **options: Any) -> Any:
+        [reshape] = self.cgtp_made.options["reshape"]
+        if more or options or features.dim() != 2 or not isinstance(reshape, Reshape) or not is_eager(features, self.weight) or \
+                has_hooks(self) or has_hooks(reshape):
+            return super().__call__(features, *more, **options)
+        z = Trilinear.apply(self.cgtp_turned, features, self.weight, None)
+        return z.unflatten(1, (-1, self.irreps_out[0].mul)).mT
+
+
 class Reshape(Fast):
     """MACE's reshape_irreps, of an interaction's output: rows by channel, which lie in memory as contractions take them. Slices
     would each add a row of full length in backward."""
@@ -51,11 +68,42 @@ class Reshape(Fast):
     def attach(self, layers: list[Any]) -> None:
         pass
 
+    def __call__(self, tensor: Tensor) -> Tensor:
+        return tensor if tensor.dim() == 3 else super().__call__(tensor)  # `Message` has done it
+
     def forward(self, tensor: Tensor) -> Tensor:
         parts = []
         for part, mul, d in zip(tensor.split([mul * d for mul, d in zip(self.muls, self.dims)], 1), self.muls, self.dims):
             parts.append(part.reshape(tensor.shape[0], mul, d).transpose(1, 2))
         return torch.cat(parts, 1).transpose(1, 2)
+
+
+def functions(r: Tensor, bessel: Tensor, most: Tensor, p: int) -> tuple[Tensor, Tensor]:
+    """sin(bessel r) / r with MACE's cutoff, and its slope."""
+    x, turns = r / most, r * bessel
+    sine, inside, power = turns.sin() / r, x < 1, x**(p - 1)
+    value = 1 - power * x * ((p + 1) * (p + 2) / 2 - x * (p * (p + 2) - p * (p + 1) / 2 * x))
+    slope = power * (1 - x).square() * (-p * (p + 1) * (p + 2) / 2)
+    value, slope = value * inside, slope * inside / most
+    return sine * value, (bessel * turns.cos() - sine) * (value / r) + sine * slope
+
+
+class BesselFunctions(torch.autograd.Function):
+    """[rows, functions] of lengths [rows, 1]. PyTorch's own derivatives of MACE's are thirty passes, powers of integers among them."""
+
+    @staticmethod
+    def forward(ctx: Any, r: Tensor, bessel: Tensor, most: Tensor, p: int) -> Tensor:
+        made, slope = functions(r, bessel, most, p)
+        ctx.p = p
+        ctx.save_for_backward(r, bessel, most, slope)
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> Any:
+        r, bessel, most, slope = ctx.saved_tensors
+        if torch.is_grad_enabled():  # for derivatives of it
+            slope = functions(r, bessel, most, ctx.p)[1]
+        return (gradients[0] * slope).sum(1, keepdim=True), None, None, None
 
 
 class Radial(Paired):
@@ -67,9 +115,18 @@ class Radial(Paired):
         if pairs is not None and is_eager(lengths) and not hasattr(self, "distance_transform"):  # which is of edges
             rows = pairs.rows_of(lengths)
         if rows is None:
-            return super().__call__(lengths, *more)
-        made = super().__call__(rows, *more)
+            return self.cgtp_functions(lengths, *more)
+        made = self.cgtp_functions(rows, *more)
         return tuple(one if one is None else pairs.each(one) for one in made) if isinstance(made, tuple) else pairs.each(made)
+
+    def cgtp_functions(self, lengths: Tensor, *more: Any) -> Any:
+        basis, cutoff = self.bessel_fn, self.cutoff_fn
+        known = lengths.device.type == "cpu" and name_of(basis) == BESSEL and name_of(cutoff) == CUTOFF and \
+            self.__dict__.get("apply_cutoff") is True and not hasattr(self, "distance_transform") and \
+            not basis.bessel_weights.requires_grad and not any(map(has_hooks, (self, basis, cutoff))) and is_eager(lengths)
+        if not known:
+            return super().__call__(lengths, *more)
+        return BesselFunctions.apply(lengths, basis.bessel_weights, cutoff.r_max, int(cutoff.p)) * basis.prefactor, None
 
 
 class Model(Fast):
@@ -161,6 +218,10 @@ def block_sites(inside: str, block: Any) -> Sites:
     reshape = getattr(block, "reshape", None)
     if "mace.modules.irreps_tools.reshape_irreps" in names_of(reshape) and getattr(reshape, "cueq_config", None) is None:
         found[f"{inside}reshape"] = Site(f"{inside}reshape", reshape, Reshape, lambda dtype: [])
+        linear = linear_site(f"{inside}linear", block.linear) if name_of(block) in SCALED and "forward" not in block.__dict__ else None
+        if isinstance(linear, Site) and reshape.irreps == block.linear.irreps_out and len({*reshape.muls}) == 1:
+            linear.mixin, linear.options = Message, {"reshape": (reshape,)}
+            found[linear.path] = linear
     skip = getattr(block, "skip_tp", None)
     if skip is not None and hasattr(skip, "irreps_in2") and is_by_species(skip):
         found[f"{inside}skip_tp"] = species_site(f"{inside}skip_tp", skip)

@@ -221,11 +221,11 @@ class Linear(Fast):
                 made.append(z.unflatten(0, (x.shape[0], dim)).mT.flatten(1))
         return torch.cat(made, 1)
 
-    def cgtp_form(self, x: Optional[Tensor], weight: Optional[Tensor], z: Optional[Tensor]) -> Tensor:
+    def cgtp_form(self, x: Optional[Tensor], weight: Optional[Tensor], z: Optional[Tensor], turned: bool = False) -> Tensor:
         """The one that is missing, of the other two (Trilinear), written to where it belongs. Views are made in one go: with few
-        rows, or on a GPU, calls are what it costs."""
+        rows, or on a GPU, calls are what it costs. turned: z has rows of components of channels."""
         if weight is None:
-            return self.cgtp_outer(x, z)
+            return self.cgtp_outer(x, z, turned)
         rows, back = (z, True) if x is None else (x, False)
         n, [row, step], start = rows.shape[0], rows.stride(), rows.storage_offset()
         width = sum(block[0 if back else 1] * block[2] for block in self.cgtp_blocks)
@@ -239,13 +239,14 @@ class Linear(Fast):
                 into = made.as_strided((n, w), (width, 1), to)
                 torch.addmm(into, rows.as_strided((n, u), (row, step), start), matrix, beta=0, alpha=scale, out=into)
             else:
-                part = rows.as_strided((n, dim, u), (row, step, dim * step), start).reshape(-1, u)
+                given, written = ((u, 1) if turned and back else (1, dim)), ((w, 1) if turned and not back else (1, dim))
+                part = rows.as_strided((n, dim, u), (row, given[0] * step, given[1] * step), start).reshape(-1, u)
                 product = torch.addmm(one, part, matrix, beta=0, alpha=scale)
-                made.as_strided((n, dim, w), (width, 1, dim), to).copy_(product.view(n, dim, w))
+                made.as_strided((n, dim, w), (width, *written), to).copy_(product.view(n, dim, w))
             start, to = start + u * dim * step, to + w * dim
         return made
 
-    def cgtp_outer(self, x: Tensor, z: Tensor) -> Tensor:
+    def cgtp_outer(self, x: Tensor, z: Tensor, turned: bool) -> Tensor:
         made = x.new_empty(sum(u * w for u, w, _, _ in self.cgtp_blocks))
         at, from_x, from_z, n = 0, x.storage_offset(), z.storage_offset(), x.shape[0]
         [row_x, step_x], [row_z, step_z] = x.stride(), z.stride()
@@ -254,7 +255,8 @@ class Linear(Fast):
                 of_x, of_z = x.as_strided((n, u), (row_x, step_x), from_x), z.as_strided((n, w), (row_z, step_z), from_z)
             else:
                 of_x = x.as_strided((n, dim, u), (row_x, step_x, dim * step_x), from_x).reshape(-1, u)
-                of_z = z.as_strided((n, dim, w), (row_z, step_z, dim * step_z), from_z).reshape(-1, w)
+                by = (w, 1) if turned else (1, dim)
+                of_z = z.as_strided((n, dim, w), (row_z, by[0] * step_z, by[1] * step_z), from_z).reshape(-1, w)
             into = made.as_strided((u, w), (w, 1), at)
             torch.addmm(into, of_x.t(), of_z, beta=0, alpha=scale, out=into)
             at, from_x, from_z = at + u * w, from_x + u * dim * step_x, from_z + w * dim * step_z
