@@ -318,50 +318,50 @@ static bool is_first_factor(const struct code_node *n)
  * them is such a sum itself. */
 enum { SHORT_MOST = 10 };
 
-static int factors_of(const struct code *c, const bool *named, int operand, bool factor)
+static int factors_of(const struct code *c, int operand, bool factor)
 {
     const struct code_node *n = &c->node[code_number(operand)];
-    if (!operand || is_leaf(n) || n->uses > 1 || named[code_number(operand)] || n->letter == CODE_KEPT)
+    if (!operand || is_leaf(n) || n->uses > 1 || n->named || n->letter == CODE_KEPT)
         return 1;
-    int factors = n->op == CODE_MUL ? 0 : factor ? SHORT_MOST + 1 : factors_of(c, named, n->c, false);
-    factors += factors_of(c, named, n->a, n->op != CODE_ADD);
+    int factors = n->op == CODE_MUL ? 0 : factor ? SHORT_MOST + 1 : factors_of(c, n->c, false);
+    factors += factors_of(c, n->a, n->op != CODE_ADD);
     if (n->op != CODE_ADD && factors <= SHORT_MOST)
-        factors += factors_of(c, named, n->b, true);
+        factors += factors_of(c, n->b, true);
     return factors;
 }
 
 /* May the operand of a product stand in it: another product, first; in the code of several paths, which is
  * long, also a short sum? */
-static bool stands_in_product(const struct code *c, const bool *named, int operand)
+static bool stands_in_product(const struct code *c, int operand)
 {
     const struct code_node *n = &c->node[code_number(operand)];
     bool sum = (n->op == CODE_ADD || n->op == CODE_FMA) && n->uses == 1 && n->letter != CODE_KEPT;
-    return is_first_factor(n) || (c->matrices && sum && factors_of(c, named, operand, false) <= SHORT_MOST);
+    return is_first_factor(n) || (c->matrices && sum && factors_of(c, operand, false) <= SHORT_MOST);
 }
 
-const bool *code_named(struct arena *a, const struct code *c)
+void code_find_named(struct code *c)
 {
-    bool *named = NEW_ARRAY(a, bool, c->nodes + 1);
+    for (int i = 0; i < c->nodes; i++)
+        c->node[i].named = false;
     for (int i = 0; i < c->nodes; i++) {
         const struct code_node *n = &c->node[i];
-        named[i] |= n->uses > 1 || n->letter == CODE_KEPT;
+        c->node[i].named |= n->uses > 1 || n->letter == CODE_KEPT;
         if (is_leaf(n) || !n->uses)
             continue;
         int operand[] = {n->a, n->op == CODE_ADD ? 0 : n->b, n->op == CODE_MUL ? 0 : n->c};
         for (int k = 0; k < 3; k++)
             if (operand[k])
-                named[code_number(operand[k])] |= c->node[code_number(operand[k])].item && !n->item;
+                c->node[code_number(operand[k])].named |= c->node[code_number(operand[k])].item && !n->item;
         if (n->op != CODE_ADD) {
-            bool first = stands_in_product(c, named, n->a), second = stands_in_product(c, named, n->b);
-            named[code_number(n->a)] |= !first;
-            named[code_number(n->b)] |= first || !second;
+            bool first = stands_in_product(c, n->a), second = stands_in_product(c, n->b);
+            c->node[code_number(n->a)].named |= !first;
+            c->node[code_number(n->b)].named |= first || !second;
         }
     }
     for (int i = 0; i < c->results; i++)
-        named[code_number(c->result[i].value)] |= c->node[code_number(c->result[i].value)].item;
+        c->node[code_number(c->result[i].value)].named |= c->node[code_number(c->result[i].value)].item;
     for (int i = 0; i < c->nodes; i++)
-        named[i] &= c->node[i].uses > 0 && !is_leaf(&c->node[i]);
-    return named;
+        c->node[i].named &= c->node[i].uses > 0 && !is_leaf(&c->node[i]);
 }
 
 /* ---- finishing ---- */
@@ -379,7 +379,7 @@ static struct code *settle(struct arena *a, const struct code *from)
     c->node = arena_copy(a, from->node, (size_t)from->nodes * sizeof *c->node);
     c->constant = arena_copy(a, from->constant, (size_t)from->constants * sizeof *c->constant);
     c->result = arena_copy(a, from->result, (size_t)from->results * sizeof *c->result);
-    c->named = code_named(a, c);
+    code_find_named(c);
     return c;
 }
 

@@ -26,6 +26,7 @@ enum { CODE_KEPT = 'k' };
 struct code_node {
     enum code_op op : 8;
     bool item;   /* the same for all channels: made of A and of constants only */
+    bool named;  /* it is computed for itself, in the order of the nodes; otherwise where it is used */
     char letter; /* what it is named by: u, r and l of a recipe, v, q, f, CODE_KEPT; 0: a passing value */
     int a, b, c; /* values, but for loads and constants */
     int uses;    /* by nodes and results that are needed; 0: not needed itself */
@@ -63,8 +64,6 @@ struct code {
     struct code_result *result;
     struct code_count item, channel; /* once for all channels; for each */
     int one;                         /* the value one; 0: it is not there */
-    const bool *named;               /* [nodes]: values that are computed for themselves, in the order of the
-                                      * nodes, and named; each other one is computed where it is used */
     /* while it is built, [capacity]: the first value of each list of nodes that hash alike; 0: none */
     int *table;
     struct hash by_value; /* constants */
@@ -98,8 +97,8 @@ static inline int code_number(int value)
     return (value < 0 ? -value : value) - 1;
 }
 
-/* Its .named, found again of what was changed. */
-const bool *code_named(struct arena *, const struct code *);
+/* Finds which of its values are named, again where it was changed. */
+void code_find_named(struct code *);
 
 double code_flops(struct code_count);
 void operations_add(struct operations *, struct code_count, double times);

@@ -222,8 +222,7 @@ struct reading {
     const struct code *code;
     const struct live_place *place;
     int words, channel;
-    const bool *named; /* [nodes] */
-    int *value;        /* [nodes]: of those that were computed or loaded; -1: not yet */
+    int *value; /* [nodes]: of those that were computed or loaded; -1: not yet */
 };
 
 static void compute(struct reading *r, int number, int to);
@@ -239,7 +238,7 @@ static bool accumulates(const struct reading *r, int operand, int to)
     const struct code_node *n = &r->code->node[code_number(operand)];
     if (n->letter == CODE_KEPT)
         return r->value[code_number(operand)] == to;
-    if ((n->op == CODE_ADD || n->op == CODE_FMA) && !r->named[code_number(operand)])
+    if ((n->op == CODE_ADD || n->op == CODE_FMA) && !n->named)
         return accumulates(r, n->c, to);
     return n->op == CODE_LOAD && r->place[n->a].first >= 0 && row_value(r, n) == to;
 }
@@ -272,7 +271,7 @@ static int value_of(struct reading *r, int operand)
         return -1;
     if (n->op == CODE_LOAD && r->place[n->a].first >= 0)
         return row_value(r, n);
-    if (n->op != CODE_LOAD && (!r->named[number] || r->value[number] < 0))
+    if (n->op != CODE_LOAD && (!n->named || r->value[number] < 0))
         compute(r, number, -1);
     return r->value[number];
 }
@@ -333,7 +332,7 @@ static void compute_result(struct reading *r, const struct code_result *result)
     const struct live_place *p = &r->place[r->code->recipe->inputs + result->output];
     int to = p->first + r->channel * p->stride + result->component, number = code_number(result->value);
     const struct code_node *n = &r->code->node[number];
-    if (n->op != CODE_LOAD && n->op != CODE_CONSTANT && !r->named[number])
+    if (n->op != CODE_LOAD && n->op != CODE_CONSTANT && !n->named)
         compute(r, number, to);
     else
         add_instruction(&r->trace, (int[]){value_of(r, result->value), -1, -1}, to);
@@ -345,7 +344,6 @@ void live_code(struct live *l, const struct code *c, int channels, int words, co
                         .code = c,
                         .place = place,
                         .words = words,
-                        .named = c->named,
                         .value = NEW_ARRAY(l->arena, int, c->nodes + 1)};
     l->codes++;
     for (int i = 0; i < c->nodes; i++)
@@ -357,7 +355,7 @@ void live_code(struct live *l, const struct code *c, int channels, int words, co
         for (int i = 0; i <= c->nodes; i++) {
             for (; result < c->results && (i == c->nodes || c->result[result].before <= i); result++)
                 compute_result(&r, &c->result[result]);
-            if (i < c->nodes && r.named[i] && !c->node[i].item)
+            if (i < c->nodes && c->node[i].named && !c->node[i].item)
                 compute(&r, i, -1);
         }
     }

@@ -94,6 +94,6 @@ struct code *code_mutate(const struct code *from, struct mutation *m)
     }
     if (is_wanted(m, "dropped path"))
         c->results = 0;
-    c->named = code_named(c->arena, c);
+    code_find_named(c);
     return c;
 }

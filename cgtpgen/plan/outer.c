@@ -478,7 +478,7 @@ struct code *code_lower_outer(struct arena *a, const struct recipe *r, int n,
     lower_flows(&o);
     struct code *code = code_finish(a, o.code);
     code->matrices = n;
-    code->named = code_named(a, code);
+    code_find_named(code);
     code->matrix = arena_copy(a, matrix, (size_t)n * sizeof *matrix);
     arena_empty(scratch);
     return code;

@@ -134,7 +134,6 @@ void code_printer_begin(struct code_printer *p)
     if (p->mutation)
         p->code = code_mutate(p->code, p->mutation);
     const struct code *c = p->code;
-    const bool *named = c->named;
     int passing = 0;
     p->name = NEW_ARRAY(p->out->arena, const char *, c->nodes + 1);
     p->sum = NEW_ARRAY(p->out->arena, char, c->nodes + 1);
@@ -142,7 +141,7 @@ void code_printer_begin(struct code_printer *p)
     for (int i = 0; i < c->nodes; i++)
         if (c->node[i].uses && !p->sum[i])
             p->name[i] = is_leaf(&c->node[i]) ? leaf_name(p, &c->node[i])
-                         : named[i]           ? local_name(p, &c->node[i], &passing)
+                         : c->node[i].named   ? local_name(p, &c->node[i], &passing)
                                               : NULL;
 }
 

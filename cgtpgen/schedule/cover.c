@@ -8,6 +8,7 @@
  */
 #include "schedule/cover.h"
 #include "schedule/check.h"
+#include "util/answers.h"
 
 #include <math.h>
 #include <string.h>
@@ -450,6 +451,7 @@ struct schedules *schedules_build(struct arena *a, const struct plan *plan, cons
     all->kernel = NEW_ARRAY(a, struct kernel_schedule, plan->kernels + 1);
     for (int k = 0; k < plan->kernels; k++) {
         all->kernel[k] = cover_kernel(codes, plan, &all->target, &plan->kernel[k]);
+        answers_forget(plan->answers); /* of the kernel: a tuner's plans of it begin with none */
         schedules_finish(a, all, k);
     }
     return all;

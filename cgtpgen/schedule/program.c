@@ -251,9 +251,11 @@ static void report_set(struct report *r, const struct pipeline *p, int set, int 
         report_number(r, "edges_side_by_side", p->items);
     report_registers(r, p, most);
     report_number(r, "stage_bytes", p->group[0].layout.bytes);
-    report_number(r, "instructions_per_edge", (int)cost_instructions(&p->work));
-    report_number(r, "bytes_per_edge", (int)p->work.bytes);
-    report_share(r, "time_per_edge", (int)cost_share(&p->work, p->size / 4));
+    const struct work *work =
+        p->registers.taken ? &p->work : &p->planned; /* with registers it is counted, too */
+    report_number(r, "instructions_per_edge", (int)cost_instructions(work));
+    report_number(r, "bytes_per_edge", (int)work->bytes);
+    report_share(r, "time_per_edge", (int)cost_share(work, p->size / 4));
 }
 
 static bool has_route(const struct schedule *s, enum route_kind kind)

@@ -3,15 +3,21 @@
 
 #include <string.h>
 
-void question_word(struct question *q, int64_t word)
+void answers_ask(struct answers *k)
 {
-    q->word = arena_grow(q->arena, q->word, q->n, &q->capacity, sizeof *q->word);
+    k->asked.n = 0;
+}
+
+void answers_word(struct answers *k, int64_t word)
+{
+    struct question *q = &k->asked;
+    q->word = arena_grow(k->arena, q->word, q->n, &q->capacity, sizeof *q->word);
     q->word[q->n++] = word;
 }
 
-void question_pointer(struct question *q, const void *p)
+void answers_pointer(struct answers *k, const void *p)
 {
-    question_word(q, (int64_t)(intptr_t)p);
+    answers_word(k, (int64_t)(intptr_t)p);
 }
 
 static size_t bytes(const struct question *q)
@@ -19,19 +25,32 @@ static size_t bytes(const struct question *q)
     return (size_t)q->n * sizeof *q->word;
 }
 
-void *answers_find(const struct answers *k, const struct question *q)
+static uint32_t key(const struct question *q)
 {
-    for (int i = hash_first(&k->hash, hash_bytes(0, q->word, bytes(q))); i >= 0; i = hash_next(&k->hash, i))
+    return hash_bytes(0, q->word, bytes(q));
+}
+
+void *answers_find(const struct answers *k)
+{
+    const struct question *q = &k->asked;
+    for (int i = hash_first(&k->hash, key(q)); i >= 0; i = hash_next(&k->hash, i))
         if (k->answer[i].of.n == q->n && memcmp(k->answer[i].of.word, q->word, bytes(q)) == 0)
             return k->answer[i].is;
     return NULL;
 }
 
-void answers_add(struct answers *k, const struct question *q, void *answer)
+void answers_add(struct answers *k, void *answer)
 {
+    const struct question *q = &k->asked;
     const struct question of = {.n = q->n, .word = arena_copy(k->arena, q->word, bytes(q))};
     k->hash.arena = k->arena;
-    hash_add(&k->hash, hash_bytes(0, q->word, bytes(q)));
+    hash_add(&k->hash, key(q));
     k->answer = arena_grow(k->arena, k->answer, k->n, &k->capacity, sizeof *k->answer);
     k->answer[k->n++] = (struct answer){of, answer};
+}
+
+void answers_forget(struct answers *k)
+{
+    arena_empty(k->arena);
+    *k = (struct answers){.arena = k->arena};
 }

@@ -1,23 +1,24 @@
-/* answers.h - what was worked out before, by the numbers that it was worked out of. */
+/* answers.h - what was worked out before, by the numbers that it was worked out of.
+ *
+ *     answers_ask(k);
+ *     answers_word(k, ..); ..           all that the answer depends on
+ *     answer = answers_find(k);
+ *     if (!answer) { work it out in k->arena; answers_add(k, answer); }
+ */
 #ifndef CGTPGEN_ANSWERS_H
 #define CGTPGEN_ANSWERS_H
 
 #include "util/hash.h"
 
-/* All that an answer depends on, word by word; pointers only to what stays as long as answers do.
- * Zero-initialise and set the arena. */
 struct question {
-    struct arena *arena;
     int n, capacity;
     int64_t *word;
 };
 
-void question_word(struct question *, int64_t);
-void question_pointer(struct question *, const void *);
-
 /* Zero-initialise and set the arena, in which answers are, too. */
 struct answers {
     struct arena *arena;
+    struct question asked; /* the one that is asked now */
     struct hash hash;
     int n, capacity;
     struct answer {
@@ -26,8 +27,16 @@ struct answers {
     } * answer;
 };
 
+/* Another question; what it depends on, pointers only to what stays as long as answers do. */
+void answers_ask(struct answers *);
+void answers_word(struct answers *, int64_t);
+void answers_pointer(struct answers *, const void *);
+
 /* The answer; NULL: there is none yet. */
-void *answers_find(const struct answers *, const struct question *);
-void answers_add(struct answers *, const struct question *, void *answer);
+void *answers_find(const struct answers *);
+void answers_add(struct answers *, void *answer);
+
+/* All of them, and their memory. */
+void answers_forget(struct answers *);
 
 #endif

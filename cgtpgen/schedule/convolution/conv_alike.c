@@ -149,46 +149,50 @@ void conv_link_alike(struct arena *a, struct convolution *g)
     g->set = all;
 }
 
-struct question conv_question(struct arena *a, enum conv_asked asked, const struct convolution *g,
-                              const struct conv_choice *c)
+void conv_ask(const struct convolution *g, const struct conv_choice *c)
 {
+    enum { WORD = 60 }; /* bits */
     const struct demand *d = g->demand;
     const struct problem *p = d->plan->problem;
-    struct question q = {.arena = a};
-    question_word(&q, asked);
-    question_pointer(&q, g->device);
-    question_pointer(&q, d->kernel->form);
+    struct answers *k = d->plan->answers;
+    answers_ask(k);
+    answers_word(k, ASKED_CODES);
+    answers_pointer(k, g->device);
+    answers_pointer(k, d->kernel->form);
+    answers_pointer(k, d->plan->path); /* whose matrices are those of g */
     for (int o = 0; o < d->outputs; o++)
-        question_word(&q, d->output[o]);
-    question_word(&q, -1);
-    question_word(&q, c->together);
-    question_word(&q, c->code);
-    question_word(&q, g->edge_buffer | g->wide << 1 | g->carries << 2 | g->g_outputs << 3 |
-                          g->a_outputs << 4 | g->b_outputs << 5 | g->w_outputs << 6 | g->joined << 7 |
-                          g->shared << 8);
-    question_word(&q, g->shifted);
+        answers_word(k, d->output[o]);
+    answers_word(k, -1);
+    answers_word(k, c->together);
+    answers_word(k, c->code);
+    answers_word(k, g->edge_buffer | g->wide << 1 | g->carries << 2 | g->g_outputs << 3 | g->a_outputs << 4 |
+                        g->b_outputs << 5 | g->w_outputs << 6);
+    answers_word(k, g->shifted);
     for (int s = 0; s < SLOT_COUNT; s++)
-        question_word(&q, g->aligned[s]);
+        answers_word(k, g->aligned[s]);
     for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
         const struct operand *o = &d->kernel->operand[i];
-        question_word(&q, i < d->kernel->form->inputs && demand_reads(d, i));
-        question_word(&q, operand_size(o));
-        for (int b = 0; b < o->blocks; b++)
-            question_word(&q, block_is_apart(&o->block[b]));
+        answers_word(k, i < d->kernel->form->inputs && demand_reads(d, i));
+        answers_word(k, operand_size(o));
+        int64_t apart = 0;
+        for (int b = 0; b < o->blocks; b++) {
+            apart = apart << 1 | block_is_apart(&o->block[b]);
+            if (b % WORD == WORD - 1 || b == o->blocks - 1) {
+                answers_word(k, apart);
+                apart = 0;
+            }
+        }
     }
     for (int v = 0; v < d->variants; v++) {
         const struct variant *of = &d->variant[v];
-        question_word(&q, of->a | of->g << 4 | of->elementwise << 8 | of->contracted << 9 |
-                              of->weighted << 10 | of->strided << 11 | of->weight_strided << 12);
-        question_pointer(&q, of->product);
+        answers_word(k, of->a | of->g << 4 | of->elementwise << 8 | of->contracted << 9 | of->weighted << 10 |
+                            of->strided << 11 | of->weight_strided << 12);
+        answers_pointer(k, of->product);
     }
     for (int i = 0; i < p->paths; i++) {
-        question_word(&q, d->variant_of[i]);
-        question_word(&q, g->shares_z[i]);
-        question_pointer(&q, g->matrix[i]);
-        question_pointer(&q, g->code[i]);
+        answers_word(k, 2 * (int64_t)d->variant_of[i] + g->shares_z[i]);
+        answers_pointer(k, g->code[i]);
     }
-    return q;
 }
 
 /* Chooses what paths share that are alike. */

@@ -276,15 +276,15 @@ static const struct divided *divided_by(struct arena *scratch, struct conv_ways 
     return so;
 }
 
-struct conv_ways *conv_find_ways(struct arena *a, const struct convolution *g, const struct conv_choice *c)
+struct conv_ways *conv_find_ways(const struct convolution *g)
 {
     struct answers *known = g->demand->plan->answers;
-    const struct question q = conv_question(a, ASKED_SETS, g, c);
-    struct conv_ways *ways = answers_find(known, &q);
+    known->asked.word[0] = ASKED_SETS | g->joined << 1 | g->shared << 2;
+    struct conv_ways *ways = answers_find(known);
     if (!ways) {
         ways = NEW(known->arena, struct conv_ways);
         ways->arena = known->arena;
-        answers_add(known, &q, ways);
+        answers_add(known, ways);
     }
     return ways;
 }

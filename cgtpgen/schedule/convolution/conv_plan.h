@@ -226,11 +226,9 @@ struct conv_choice {
     int keep;     /* a receiver's inputs of slot z are in 1: registers; 2: shared memory */
 };
 
-/* What is asked of it: all that codes of its paths, together or not, depend on; all that path sets do, but
- * for what is chosen of these. */
+/* The question of which codes its paths have together; its first word is that of another about the same. */
 enum conv_asked { ASKED_CODES, ASKED_SETS };
-struct question conv_question(struct arena *, enum conv_asked, const struct convolution *,
-                              const struct conv_choice *);
+void conv_ask(const struct convolution *, const struct conv_choice *);
 
 /* Finds paths that are computed together; takes these codes, of lanes of so many channels. */
 void conv_find_together(struct arena *, struct convolution *, const struct conv_choice *);
@@ -273,7 +271,7 @@ enum { LIMITS = 4 };
  * than they need. */
 void conv_divide(struct arena *scratch, struct conv_ways *, struct convolution *, int channels,
                  const int *limit);
-struct conv_ways *conv_find_ways(struct arena *, const struct convolution *, const struct conv_choice *);
+struct conv_ways *conv_find_ways(const struct convolution *);
 struct path_set *conv_copy_sets(struct arena *, const struct convolution *);
 
 /* Finds segments of x whose paths are alike, if their sets share code. Are those that are like x1, and those

@@ -252,7 +252,7 @@ static struct candidate fastest_of_all(const struct search *s)
 /* Chooses V, path sets and occupancy; with registers to spare where that takes no longer. */
 int conv_choose_sets(struct arena *a, struct convolution *g, const struct conv_choice *c)
 {
-    const struct search s = {arena_scratch(a), g, c, conv_find_ways(a, g, c)};
+    const struct search s = {arena_scratch(a), g, c, conv_find_ways(g)};
     g->spare = 0;
     struct candidate best = fastest_of_all(&s);
     g->spare = g->device->registers_spare;

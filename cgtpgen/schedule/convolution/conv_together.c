@@ -209,7 +209,7 @@ static struct conv_codes copied(struct arena *a, const struct convolution *g, co
 
 static void find_together(struct arena *a, struct convolution *g, const struct conv_choice *c)
 {
-    const struct conv_codes alone = {g->matrix, g->code, g->first};
+    const struct conv_codes now = {g->matrix, g->code, g->first}, alone = copied(a, g, &now);
     for (int choice = 0; choice < CODE_CHOICES; choice++) {
         const int channels = 1 << choice;
         g->codes[choice] = copied(a, g, &alone);
@@ -225,18 +225,26 @@ static void find_together(struct arena *a, struct convolution *g, const struct c
     }
 }
 
+static bool same_codes(const struct convolution *g, const struct conv_codes *p, const struct conv_codes *q)
+{
+    const size_t n = (size_t)g->demand->plan->problem->paths + 1;
+    return memcmp(p->code, q->code, n * sizeof *p->code) == 0;
+}
+
 void conv_find_together(struct arena *a, struct convolution *g, const struct conv_choice *c)
 {
     struct answers *known = g->demand->plan->answers;
-    const struct question q = conv_question(a, ASKED_CODES, g, c);
-    struct conv_codes *codes = answers_find(known, &q);
+    conv_ask(g, c);
+    struct conv_codes before = {g->matrix, g->code, g->first}, *codes = answers_find(known);
     if (!codes) {
-        find_together(a, g, c);
-        codes = NEW_ARRAY(known->arena, struct conv_codes, CODE_CHOICES);
-        for (int choice = 0; choice < CODE_CHOICES; choice++)
-            codes[choice] = copied(known->arena, g, &g->codes[choice]);
-        answers_add(known, &q, codes);
+        find_together(known->arena, g, c);
+        codes = arena_copy(known->arena, g->codes, sizeof g->codes);
+        answers_add(known, codes);
     }
-    memcpy(g->codes, codes, sizeof g->codes);
+    for (int choice = 0; choice < CODE_CHOICES; choice++) { /* answers may go before the plan does */
+        if (!same_codes(g, &before, &codes[choice]))
+            before = copied(a, g, &codes[choice]);
+        g->codes[choice] = before;
+    }
     conv_take_codes(g, 1);
 }
