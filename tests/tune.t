@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Knobs of the planner (key tune) change plan and kernels as asked, for their own architecture alone."""
+import glob
 import json
 import os
 import re
@@ -198,6 +199,26 @@ def tuner(knobs):
     return re.findall(r'^ +(?:&test, "sm_90", )?"( .*)\\n"', program, re.M), own
 
 
+def alternatives(spec):
+    """The kernel, knobs and text of each alternative that --emit=tune writes of the spec."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([GENERATOR, '-Wno-all', '--emit=tune', '-o', folder, '-'], input=spec, text=True, check=True)
+        for path in sorted(glob.glob(f'{folder}/*.tune[0-9]*.cu')):
+            with open(path) as file:
+                text = file.read()
+            yield *re.search(r'cgtp_tune_([a-z_]+)_\d+ = \{\n    "(.*)",\n', text).groups(), text
+
+
+def alone(spec, kernel, knobs):
+    """The kernel's source that the spec with these knobs makes by itself, behind its banner."""
+    spec += f'tune: {{sm_90: {{{kernel}: {{{knobs}}}}}}}\n'
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([GENERATOR, '-Wno-all', '--emit=source', '-o', folder, '-'], input=spec, text=True, check=True)
+        with open(f'{folder}/tuned_{kernel}.cu') as file:
+            text = file.read()
+    return text[text.index('*/'):]
+
+
 def at_terminal(*options):
     """What goes to standard error, a terminal."""
     ours, theirs = os.openpty()
@@ -235,4 +256,16 @@ equal([whole for _, whole in own],
        for knobs, _ in own], "and with an alternative's knobs the kernel's own that it has not")
 ok(len(own) > 10 and any('stages' in knobs for knobs, _ in own) and any('stages' not in knobs for knobs, _ in own),
    'of alternatives with and without such knobs')
+
+# A tuner's plans take from each other what is known of their kernel; a plan by itself has nothing to take.
+for text in ('irreps: {x: 32x0e + 32x1o + 20x2e + 6x3o, y: 0e + 1o + 2e}', 'irreps: {x: 48x0e + 48x0o + 48x1e + 48x1o, y: 0e + 1o + 2e + 3o}',
+             'irreps: {x: 5x0e + 64x1o, y: 3x0e + 3x1o}\nprecision: float64'):
+    layer = (f'cgtp: 1\nname: tuned\n{text}\ninstructions: channelwise\nindex: {GRAPH}\n'
+             'kernels: [forward, backward, double_backward]\n')
+    made = list(alternatives(layer))
+    equal([(kernel, knobs) for kernel, knobs, source in made if alone(layer, kernel, knobs) not in source], [],
+          f'{text.splitlines()}: alternatives are what their knobs make by themselves')
+    ok(len(made) > 30, f'{text.splitlines()}: of many', len(made))
+    equal([kernel for kernel, knobs, _ in made if knobs == 'together: 2'], ['backward', 'double_backward', 'forward'],
+          f'{text.splitlines()}: codes of several paths are tried')
 done()
