@@ -70,10 +70,9 @@ struct plan {
     const struct problem *problem;
     const struct form *form;
     struct matrices matrices;
-    struct codes *codes; /* of all schedules that were made by it (codes.h) */
-    struct answers
-        *answers; /* what evaluations worked out for these, which others of them may ask for (answers.h) */
-    struct path_plan *path; /* [problem->paths] */
+    struct codes *codes;     /* of all schedules that were made by it (codes.h) */
+    struct answers *answers; /* what plans of a kernel take from each other (answers.h) */
+    struct path_plan *path;  /* [problem->paths] */
     int groups;
     struct path_group *group; /* by segment of x */
     int kernels;
