@@ -180,7 +180,10 @@ static void consider_ones(struct search *s)
                 if (knob_allows(&d->knob[k], trial_table[t].value[v]))
                     consider(s, of_one(s, d->knob[k].knob, trial_table[t].value[v], NULL));
         for (int e = 0; !d->knob[k].step && s->all->target.evaluations[e]; e++)
-            consider(s, of_one(s, d->knob[k].knob, 0, s->all->target.evaluations[e]->name));
+            if (s->all->kernel[s->kernel].beaten & 1u << e)
+                consider(s, of_one(s, d->knob[k].knob, 0, s->all->target.evaluations[e]->name));
+            else
+                s->found->alike++; /* to ask for it is to ask for what there is */
     }
 }
 
