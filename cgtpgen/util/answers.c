@@ -27,7 +27,12 @@ static size_t bytes(const struct question *q)
 
 static uint32_t key(const struct question *q)
 {
-    return hash_bytes(0, q->word, bytes(q));
+    uint64_t key = 0;
+    for (int i = 0; i < q->n; i++) {
+        key = (key ^ (uint64_t)q->word[i]) * 0x9e3779b97f4a7c15u;
+        key ^= key >> 32;
+    }
+    return (uint32_t)key;
 }
 
 void *answers_find(const struct answers *k)

@@ -1,4 +1,4 @@
-/* format.h - what vsnprintf writes, in a fraction of its time where the format has only %s, %.*s, %c, %d, %ld,
+/* format.h - what vsnprintf writes, in a fraction of its time where a format has only %s, %.*s, %c, %d, %ld,
  * %lld and %%.
  */
 #ifndef CGTPGEN_FORMAT_H
