@@ -53,9 +53,10 @@ size_t format_text(char *to, size_t size, const char *format, va_list args)
     va_list again;
     va_copy(again, args);
     for (const char *s = format;;) {
-        const size_t n = strcspn(s, "%");
-        put(&w, s, n);
-        s += n;
+        const char *first = s;
+        while (*s && *s != '%') /* a few letters */
+            s++;
+        put(&w, first, (size_t)(s - first));
         if (!*s++)
             break;
         const char *text;
@@ -69,6 +70,7 @@ size_t format_text(char *to, size_t size, const char *format, va_list args)
             break;
         case STRING:
             text = va_arg(args, const char *);
+            text = text ? text : "(null)";
             put(&w, text, strlen(text));
             break;
         case PREFIX:
