@@ -53,8 +53,7 @@ enum { PAIRS = sizeof pair_table / sizeof *pair_table };
 struct trial {
     struct alternative q;
     bool spills;
-    unsigned asked;     /* a bit for each knob that the planner asked for */
-    uint32_t uncounted; /* hash of the plan before registers are counted, which takes most of the time */
+    unsigned asked; /* a bit for each knob that the planner asked for */
 };
 
 struct search {
@@ -107,18 +106,9 @@ static bool answers_alike(const struct trial *tried, const struct alternative *q
     return same;
 }
 
-/* Counts registers of the trial's plan, unless it was there. */
 static void judge(struct search *s, struct schedules *all, struct trial *t)
 {
     struct kernel_schedule *k = &all->kernel[s->kernel];
-    t->uncounted = hash_of(s->arena, k);
-    for (int i = 0; i < s->trials; i++)
-        if (s->trial[i].uncounted == t->uncounted) {
-            t->q.plan = s->trial[i].q.plan;
-            t->q.cost = s->trial[i].q.cost;
-            t->spills = s->trial[i].spills;
-            return;
-        }
     t->spills = schedules_spill(s->arena, all, s->kernel);
     t->q.plan = hash_of(s->arena, k);
     t->q.cost = cost_of(k);
