@@ -16,7 +16,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, f'{HERE}/..', f'{HERE}/../../runtime/python']
 import packages  # noqa: E402
 import torch  # noqa: E402
-from cgtpgen.models import accelerate, radial, report, restore  # noqa: E402
+from cgtpgen.models import accelerate, radial, report, restore, specs  # noqa: E402
+from left_out import told, written  # noqa: E402
 from tap import done, ok  # noqa: E402
 
 DEVICE = 'cuda' if '--device=cuda' in sys.argv else 'cpu'
@@ -185,6 +186,9 @@ def main():
         near(by_edge(case, model), by_edge(case, case.like(torch.float64, DEVICE)), 'f64', terms, 'f64: forces of single edges')
     if NAME == 'sevennet':
         near(by_atom(case, copy.deepcopy(model)), by_atom(case, case.like(torch.float64, DEVICE)), 'f64', terms, 'f64: virials of atoms')
+    with tempfile.TemporaryDirectory() as folder:
+        specs(case.like(torch.float64, DEVICE), folder)
+        ok(told(folder) and told(folder) == written(folder), 'specs: the generator warns of what comments say, and of nothing else', told(folder))
     differences(case, model, terms)
     dynamics(case, model, terms)
     done()

@@ -49,11 +49,11 @@ class Pair:
 
     def __init__(self, case):
         self.case = case
-        self.plain = accelerate(case.like(KIND, DEVICE), f'{FOLDER}/{NAME}_kernels', dtypes=['float32'], quiet=True)
+        self.plain = accelerate(case.like(KIND, DEVICE), f'{FOLDER}/{NAME}_kernels', dtypes=['float32'], devices=[DEVICE], quiet=True)
         if DEVICE == 'cpu':
             refused(self.plain)
             graphs.DEVICES = {'cpu'}
-        self.recording = accelerate(case.like(KIND, DEVICE), f'{FOLDER}/{NAME}_kernels', dtypes=['float32'], graphs=True, quiet=True)
+        self.recording = accelerate(case.like(KIND, DEVICE), f'{FOLDER}/{NAME}_kernels', dtypes=['float32'], devices=[DEVICE], graphs=True, quiet=True)
         for model in self.both():
             model.requires_grad_(False)
         self.seen = dict(count)
@@ -180,14 +180,14 @@ def ways(pair, inputs):
     ok(all(near(a, b, b) for a, b in zip(pair.case.call(again, inputs), pair.case.call(wanted, inputs))) and before == count,
        'a restored one does not')
     ok([type(part).__qualname__ for part in again.modules()] == [type(part).__qualname__ for part in wanted.modules()], 'and has the classes that it had')
-    accelerate(pair.plain, f'{FOLDER}/{NAME}_kernels', dtypes=['float32'], graphs=True, quiet=True)
+    accelerate(pair.plain, f'{FOLDER}/{NAME}_kernels', dtypes=['float32'], devices=[DEVICE], graphs=True, quiet=True)
     for _ in range(3):
         found = pair.case.call(pair.plain, inputs)
     ok(count['recorded'] == before['recorded'] + 1, 'a model that has kernels can be told to record later')
     ok(all(near(a, b, b) for a, b in zip(found, pair.case.call(pair.recording, inputs))), 'and computes the same')
 
 
-case = packages.CASES[NAME](packages.crystal(), 4)
+case = packages.CASES[NAME](packages.crystal(), {'cpu': 4, 'cuda': 32}[DEVICE])  # check.py's
 pair = Pair(case)
 same, others = steps(pair)
 faults(pair, others)
