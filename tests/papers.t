@@ -179,6 +179,14 @@ def pretend(folder):
         open(f'{folder}/{name}', 'w').close()
 
 
+def wait_for(run):
+    """Until its threads say no more, too, which would say it in between lines of the test."""
+    run.wait()
+    for worker in run.workers:
+        if worker.is_alive():
+            worker.join()
+
+
 def check_run():
     """Who is to be measured, with processes that only say that they are."""
     words = ['allegro/allegro_lmax1=0', 'roofline/roofline_1', 'roofline/roofline_2']
@@ -189,7 +197,7 @@ def check_run():
             time.sleep(0.01)
         equal(run.lines, [], 'nobody measures before the machine is known')
         run.open('# a machine')
-        run.wait()
+        wait_for(run)
         found = [(line['layer'], line['contender'], line.get('why', 'measured')) for line in run.lines]
         equal([line[:2] for line in found if line[2] == 'measured'],
               [('roofline_1', 'cgtpgen'), ('roofline_1', 'cuEquivariance'), ('roofline_2', 'cgtpgen'), ('allegro_lmax1', 'cgtpgen'),
@@ -201,7 +209,7 @@ def check_run():
         equal((lines[0], len(lines)), ('# a machine', 2 + 10), 'and all are in the table')
         run = bench.Run(folder, words)
         run.until = 0
-        run.wait()
+        wait_for(run)
         whys = {line['why'].partition(' to ')[0] for line in run.lines}
         equal((len(run.lines), whys <= {'no time left', 'its process ended, see workers.log'}), (10, True), 'without time all have the reason')
 
@@ -220,7 +228,7 @@ def check_quick():
                  if worker.of == 'cuEquivariance']
         equal(begun, ['oeq_nequip_water', 'oeq_nequip_revmd17_benzene'], 'fewer paths are made ready first')
         run.open('# a machine')
-        run.wait()
+        wait_for(run)
         equal([(line['layer'].split('_')[-1], line['contender']) for line in run.lines if 'ms' in line and 'gen' not in line['contender']],
               [('benzene', 'e3nn'), ('water', 'e3nn'), ('water', 'cuEquivariance'), ('water', 'e3nn compiled'),
                ('benzene', 'cuEquivariance'), ('benzene', 'e3nn compiled')], 'and are measured first')
@@ -235,7 +243,7 @@ def check_steps():
         pretend(folder)
         run = bench.Run(folder, ['batch/mace_medium', 'batch/mace_large'])
         run.open('# a machine')
-        run.wait()
+        wait_for(run)
         found = sorted((line['layer'], line['kernel'], line['ms']) for line in run.lines if line['contender'] == 'e3nn compiled')
         equal(found, [('mace_large', 'backward', 2), ('mace_large', 'forward', 2), ('mace_medium', 'forward', 1)],
               'lines of a kernel that is measured twice are the later ones, and one that ends has those it had')
@@ -284,7 +292,7 @@ def check_building():
         run.until = time.time() + 30
         run.open('# a machine')
         ours = next(worker for worker in run.workers if worker.of == 'cgtpgen')
-        waits = threading.Thread(target=run.wait)
+        waits = threading.Thread(target=wait_for, args=[run])
         waits.start()
 
         def measured():
