@@ -251,19 +251,38 @@ static void emit_plan(struct text *out, const struct source *w)
     text_printf(out, " */\n");
 }
 
-/* Headers that only some kernels need: those in which these words are. */
+/* Headers that only some kernels need: those in which these names begin with the prefix, or end. */
+#define PREFIX "cgtp_"
 static const struct {
-    const char *header, *word[7];
+    const char *header, *begin[6], *end[3];
 } optional[] = {
-    {"cgtp_narrow.h", {"cgtp_bfloat16", "cgtp_float16"}},
-    {"cgtp_carry.h", {"cgtp_carr", "cgtp_finish"}},
-    {"cgtp_sets.h", {"cgtp_block_slot", "cgtp_sum_parts", "cgtp_sum_rows<"}},
-    {"cgtp_table.h", {"cgtp_table_"}},
-    {"cgtp_shifted.h", {"cgtp_shifted_row"}},
+    {"cgtp_narrow.h", {"bfloat16", "float16"}, {NULL}},
+    {"cgtp_carry.h", {"carr", "finish"}, {NULL}},
+    {"cgtp_sets.h", {"block_slot", "sum_parts", "sum_rows<"}, {NULL}},
+    {"cgtp_table.h", {"table_"}, {NULL}},
+    {"cgtp_shifted.h", {"shifted_row"}, {NULL}},
     {"cgtp_uneven.h",
-     {"cgtp_clear_stages", "cgtp_join_items", "cgtp_note", "cgtp_outgoing_s", "cgtp_reduce_items",
-      "_lane_components<", "_apart<"}},
+     {"clear_stages", "join_items", "note", "outgoing_s", "reduce_items"},
+     {"_lane_components<", "_apart<"}},
 };
+enum { OPTIONAL = sizeof optional / sizeof *optional };
+
+/* Which of the optional headers the code needs, in one pass over the names with the prefix. */
+static void find_needed(const char *code, bool needed[OPTIONAL])
+{
+    for (int i = 0; i < OPTIONAL; i++) {
+        needed[i] = false;
+        for (int k = 0; optional[i].end[k]; k++)
+            needed[i] = needed[i] || strstr(code, optional[i].end[k]);
+    }
+    for (const char *s = code; (s = strstr(s, PREFIX));) {
+        s += strlen(PREFIX);
+        for (int i = 0; i < OPTIONAL; i++)
+            for (int k = 0; !needed[i] && optional[i].begin[k]; k++)
+                needed[i] = *s == *optional[i].begin[k] &&
+                            strncmp(s, optional[i].begin[k], strlen(optional[i].begin[k])) == 0;
+    }
+}
 
 /* Has the schedule sums over all items, which leave in parts? */
 static bool has_parts(const struct schedule *s)
@@ -287,13 +306,11 @@ static void emit_includes(struct source *w, struct text *out, const char *code)
         if (parts && has_parts(q) && source_once(w, parts))
             text_printf(out, "#include \"%s\"\n", parts);
     }
-    for (size_t i = 0; i < sizeof optional / sizeof *optional; i++) {
-        bool needed = false;
-        for (size_t k = 0; k < sizeof optional->word / sizeof *optional->word && optional[i].word[k]; k++)
-            needed |= strstr(code, optional[i].word[k]) != NULL;
-        if (needed)
+    bool needed[OPTIONAL];
+    find_needed(code, needed);
+    for (int i = 0; i < OPTIONAL; i++)
+        if (needed[i])
             text_printf(out, "#include \"%s\"\n", optional[i].header);
-    }
     if (emit_converts(w))
         text_puts(out, "#include \"cgtp_convert.h\"\n");
     text_printf(out,

@@ -130,8 +130,21 @@ static void touch_stage(struct sync *y, struct stage *g, int event, const struct
     g->read[i] = (struct read){event, a};
 }
 
-/* Each access with the last write of its stage, and a write with the reads since. */
-static void find_hazards(struct sync *y, const struct trace *t)
+/* Events that the trace begins with as the other one does, which has shown their hazards. */
+static int events_alike(const struct trace *t, const struct trace *other)
+{
+    const int n = t->events < other->events ? t->events : other->events;
+    int e = 0, use = 0;
+    for (; e < n && t->event[e + 1].hash == other->event[e + 1].hash; e++)
+        for (const int end = t->event[e + 1].use; use < end; use++)
+            if (t->use[use].id != other->use[use].id || t->use[use].n != other->use[use].n)
+                return e;
+    return e;
+}
+
+/* Each access with the last write of its stage, and a write with the reads since; from event `first` on they
+ * are looked at. */
+static void find_hazards(struct sync *y, const struct trace *t, int first)
 {
     const struct pipeline *p = y->p;
     struct stage **stage = NEW_ARRAY(y->arena, struct stage *, p->places + 1);
@@ -144,7 +157,7 @@ static void find_hazards(struct sync *y, const struct trace *t)
     }
     for (int e = 0; e < t->events; e++) {
         const struct step *s = &p->step[t->event[e].step];
-        for (int pass = 0; pass < 2; pass++)
+        for (int pass = e < first; pass < 2; pass++)
             for (int k = 0; k < s->accesses; k++) {
                 const struct access *a = &s->access[k];
                 const struct use u = t->use[t->event[e].use + k];
@@ -392,7 +405,7 @@ static const char *decide(struct sync *y)
         y->power[0] = 1;
         for (int k = 0; k < t[i].events; k++)
             y->power[k + 1] = y->power[k] * TRACE_BASE;
-        find_hazards(y, &t[i]);
+        find_hazards(y, &t[i], trace_like(p, i) < 0 ? 0 : events_alike(&t[i], &t[trace_like(p, i)]));
     }
     const char *why = choose_barriers(y);
     if (why)

@@ -131,6 +131,15 @@ int trace_count(const struct pipeline *p)
     return levels == 0 ? 1 : levels == 1 ? turns_most(p) + 1 : 1 << 2 * ENTERED;
 }
 
+int trace_like(const struct pipeline *p, int i)
+{
+    enum { DIGIT = 2 }; /* bits of how often the loop turns when it is entered first, then again */
+    int last = 0;
+    while (i >> DIGIT * (last + 1))
+        last++;
+    return levels_of(p) < 2 || last == 0 ? -1 : i - (1 << DIGIT * last);
+}
+
 static int turns_of(const struct runner *r, int loop, int time)
 {
     const struct loop *l = &r->p->loop[loop];
@@ -214,11 +223,11 @@ static void emit(struct runner *r, int step, int ahead, bool skewed)
     e->step = step;
     e->skewed = skewed;
     e->turn = r->turns;
-    e->use = t->uses;
     e[1] = (struct event){.closed = e->closed + (s->kind == STEP_COMMIT),
                           .hash = e->hash * TRACE_BASE + (uint64_t)(2 * step + skewed + 1)};
     for (int i = 0; i < s->accesses; i++)
         t->use[t->uses++] = use_of(r, &s->access[i], s->skew + ahead - drained, last);
+    e[1].use = t->uses;
 }
 
 static int loop_step(const struct pipeline *p, int loop)

@@ -34,6 +34,9 @@ struct trace {
  * after has happened before. */
 int trace_count(const struct pipeline *);
 
+/* An earlier run that begins as run i does; -1: there is none. */
+int trace_like(const struct pipeline *, int i);
+
 /* Run number i. */
 void trace_run(struct arena *, const struct pipeline *, int i, struct trace *);
 

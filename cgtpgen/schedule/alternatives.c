@@ -53,8 +53,7 @@ enum { PAIRS = sizeof pair_table / sizeof *pair_table };
 struct trial {
     struct alternative q;
     bool spills;
-    unsigned asked;     /* a bit for each knob that the planner asked for */
-    uint32_t uncounted; /* hash of the plan before registers are counted, which takes most of the time */
+    unsigned asked; /* a bit for each knob that the planner asked for */
 };
 
 struct search {
@@ -107,18 +106,9 @@ static bool answers_alike(const struct trial *tried, const struct alternative *q
     return same;
 }
 
-/* Counts registers of the trial's plan, unless it was there. */
 static void judge(struct search *s, struct schedules *all, struct trial *t)
 {
     struct kernel_schedule *k = &all->kernel[s->kernel];
-    t->uncounted = hash_of(s->arena, k);
-    for (int i = 0; i < s->trials; i++)
-        if (s->trial[i].uncounted == t->uncounted) {
-            t->q.plan = s->trial[i].q.plan;
-            t->q.cost = s->trial[i].q.cost;
-            t->spills = s->trial[i].spills;
-            return;
-        }
     t->spills = schedules_spill(s->arena, all, s->kernel);
     t->q.plan = hash_of(s->arena, k);
     t->q.cost = cost_of(k);
@@ -180,7 +170,10 @@ static void consider_ones(struct search *s)
                 if (knob_allows(&d->knob[k], trial_table[t].value[v]))
                     consider(s, of_one(s, d->knob[k].knob, trial_table[t].value[v], NULL));
         for (int e = 0; !d->knob[k].step && s->all->target.evaluations[e]; e++)
-            consider(s, of_one(s, d->knob[k].knob, 0, s->all->target.evaluations[e]->name));
+            if (s->all->kernel[s->kernel].beaten & 1u << e)
+                consider(s, of_one(s, d->knob[k].knob, 0, s->all->target.evaluations[e]->name));
+            else
+                s->found->alike++; /* to ask for it is to ask for what there is */
     }
 }
 

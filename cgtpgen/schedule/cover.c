@@ -19,6 +19,7 @@ struct cover {
     const struct target *target;
     const struct plan *plan;
     const struct kernel_plan *kernel;
+    unsigned *beaten; /* as in the kernel's schedule, of all that is tried */
     int schedules, schedules_capacity;
     struct schedule *schedule;
     int verdicts, verdicts_capacity;
@@ -216,7 +217,8 @@ static struct cover begin_so(const struct cover *base, const struct evaluation *
                       .codes = base->codes,
                       .target = base->target,
                       .plan = base->plan,
-                      .kernel = base->kernel};
+                      .kernel = base->kernel,
+                      .beaten = base->beaten};
     int paths = c.plan->problem->paths;
     bool *takes = NEW_ARRAY(c.arena, bool, paths + 1), *rest = NEW_ARRAY(c.arena, bool, paths + 1), leaves;
     *v = (struct verdict){.evaluation = e, .outputs = q->n, .output = q->output};
@@ -293,6 +295,8 @@ static struct cover cover_outputs(const struct cover *base, const struct outputs
     }
     for (int i = 0; i < n; i++) {
         verdict[i].cost = best.cost;
+        if (i != winner && (asked >= 0 || verdict[i].dearer || !verdict[i].why))
+            *base->beaten |= 1u << i;
         if (i != winner && !verdict[i].why && !verdict[i].dearer)
             verdict[i].why = arena_printf(base->arena, "would cost %.0f, not %.0f", cost[i], best.cost);
         add_verdict(&best, &verdict[i]);
@@ -391,7 +395,8 @@ static struct kernel_schedule cover_kernel(struct codes *codes, const struct pla
                                            const struct target *target, const struct kernel_plan *kernel)
 {
     struct arena *a = codes->arena;
-    struct cover base = {.arena = a, .codes = codes, .target = target, .plan = plan, .kernel = kernel};
+    unsigned beaten = 0;
+    struct cover base = {a, codes, target, plan, kernel, .beaten = &beaten};
     const struct spec_knob *knob = knob_of(plan, target, kernel, KNOB_PASSES);
     int n = kernel->form->outputs, passes = knob ? knob->value : 0;
     struct outputs all = {n, NEW_ARRAY(a, int, n + 1)}, group[INDEX_COUNT];
@@ -422,7 +427,8 @@ static struct kernel_schedule cover_kernel(struct codes *codes, const struct pla
                                 .schedules = best.schedules,
                                 .schedule = best.schedule,
                                 .verdicts = best.verdicts,
-                                .verdict = best.verdict};
+                                .verdict = best.verdict,
+                                .beaten = beaten};
     count(&k);
     return k;
 }

@@ -36,6 +36,7 @@ const char *program_finish(struct schedule *s, struct pipeline *p, int registers
     s->cost = cost_items(p, &s->operations);
     if (!p->sets)
         find_set(p, s->demand->plan->problem->paths);
+    p->answers = s->demand->plan->answers;
     pipeline_registers(p, registers);
     return pipeline_sync(p);
 }
@@ -45,6 +46,7 @@ void program_registers(struct arena *a, struct schedule *s)
     (void)a;
     for (struct pipeline *p = s->pipeline; p; p = p->next) {
         if (p->registers.taken == 0) { /* not counted yet */
+            p->answers = s->demand->plan->answers;
             pipeline_registers(p, s->registers);
             p->work = cost_work(p);
         }

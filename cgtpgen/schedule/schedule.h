@@ -135,6 +135,7 @@ struct kernel_schedule {
     struct schedule *schedule;
     int verdicts;
     struct verdict *verdict;
+    unsigned beaten; /* a bit for each evaluation of the target that could begin somewhere, and does not */
     struct operations operations; /* per item */
 };
 

@@ -1,18 +1,18 @@
 /* answers.c - see answers.h. */
 #include "util/answers.h"
 
-#include <string.h>
-
 void answers_ask(struct answers *k)
 {
-    k->asked.n = 0;
+    k->asked = (struct question){{1, 2}};
 }
 
 void answers_word(struct answers *k, int64_t word)
 {
-    struct question *q = &k->asked;
-    q->word = arena_grow(k->arena, q->word, q->n, &q->capacity, sizeof *q->word);
-    q->word[q->n++] = word;
+    uint64_t *d = k->asked.digest;
+    d[0] = (d[0] ^ (uint64_t)word) * 0x9e3779b97f4a7c15u;
+    d[0] ^= d[0] >> 32;
+    d[1] = (d[1] + (uint64_t)word) * 0xc2b2ae3d27d4eb4fu;
+    d[1] ^= d[1] >> 29;
 }
 
 void answers_pointer(struct answers *k, const void *p)
@@ -20,33 +20,21 @@ void answers_pointer(struct answers *k, const void *p)
     answers_word(k, (int64_t)(intptr_t)p);
 }
 
-static size_t bytes(const struct question *q)
-{
-    return (size_t)q->n * sizeof *q->word;
-}
-
-static uint32_t key(const struct question *q)
-{
-    return hash_bytes(0, q->word, bytes(q));
-}
-
 void *answers_find(const struct answers *k)
 {
-    const struct question *q = &k->asked;
-    for (int i = hash_first(&k->hash, key(q)); i >= 0; i = hash_next(&k->hash, i))
-        if (k->answer[i].of.n == q->n && memcmp(k->answer[i].of.word, q->word, bytes(q)) == 0)
+    const uint64_t *d = k->asked.digest;
+    for (int i = hash_first(&k->hash, (uint32_t)d[0]); i >= 0; i = hash_next(&k->hash, i))
+        if (k->answer[i].of.digest[0] == d[0] && k->answer[i].of.digest[1] == d[1])
             return k->answer[i].is;
     return NULL;
 }
 
 void answers_add(struct answers *k, void *answer)
 {
-    const struct question *q = &k->asked;
-    const struct question of = {.n = q->n, .word = arena_copy(k->arena, q->word, bytes(q))};
     k->hash.arena = k->arena;
-    hash_add(&k->hash, key(q));
+    hash_add(&k->hash, (uint32_t)k->asked.digest[0]);
     k->answer = arena_grow(k->arena, k->answer, k->n, &k->capacity, sizeof *k->answer);
-    k->answer[k->n++] = (struct answer){of, answer};
+    k->answer[k->n++] = (struct answer){k->asked, answer};
 }
 
 void answers_forget(struct answers *k)

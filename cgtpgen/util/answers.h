@@ -10,9 +10,9 @@
 
 #include "util/hash.h"
 
+/* What a question depends on, in 128 bits: of two with the same one is taken to be the other. */
 struct question {
-    int n, capacity;
-    int64_t *word;
+    uint64_t digest[2];
 };
 
 /* Zero-initialise and set the arena, in which answers are, too. */

@@ -1,9 +1,9 @@
 /* arena.c - see arena.h. */
 #include "util/arena.h"
+#include "util/format.h"
 
 #include <assert.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,17 +140,15 @@ char *arena_string(struct arena *a, const char *s, size_t n)
 
 char *arena_vprintf(struct arena *a, const char *format, va_list args)
 {
-    if (!strchr(format, '%'))
-        return arena_string(a, format, strlen(format));
     va_list again;
     va_copy(again, args);
     char shortest[256]; /* as most are */
-    size_t n = (size_t)vsnprintf(shortest, sizeof shortest, format, args);
+    size_t n = format_text(shortest, sizeof shortest, format, args);
     char *s = take(a, n + 1);
     if (n < sizeof shortest)
         memcpy(s, shortest, n + 1);
     else
-        vsnprintf(s, n + 1, format, again);
+        format_text(s, n + 1, format, again);
     va_end(again);
     return s;
 }

@@ -1,8 +1,8 @@
 /* text.c - see text.h. */
 #include "util/text.h"
+#include "util/format.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 static void reserve(struct text *t, size_t more)
@@ -37,22 +37,18 @@ void text_spaces(struct text *t, int n)
 
 void text_printf(struct text *t, const char *format, ...)
 {
-    if (!strchr(format, '%')) {
-        text_puts(t, format);
-        return;
-    }
     va_list ap, again;
     va_start(ap, format);
     va_copy(again, ap);
     reserve(t, 128);
-    int n = vsnprintf(t->s + t->n, t->capacity - t->n, format, ap);
+    const size_t n = format_text(t->s + t->n, t->capacity - t->n, format, ap);
     va_end(ap);
-    if ((size_t)n >= t->capacity - t->n) {
-        reserve(t, (size_t)n);
-        vsnprintf(t->s + t->n, t->capacity - t->n, format, again);
+    if (n >= t->capacity - t->n) {
+        reserve(t, n);
+        format_text(t->s + t->n, t->capacity - t->n, format, again);
     }
     va_end(again);
-    t->n += (size_t)n;
+    t->n += n;
 }
 
 const char *text_string(const struct text *t)

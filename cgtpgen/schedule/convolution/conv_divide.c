@@ -279,7 +279,7 @@ static const struct divided *divided_by(struct arena *scratch, struct conv_ways 
 struct conv_ways *conv_find_ways(const struct convolution *g)
 {
     struct answers *known = g->demand->plan->answers;
-    known->asked.word[0] = ASKED_SETS | g->joined << 1 | g->shared << 2;
+    answers_word(known, ASKED_SETS | g->joined << 1 | g->shared << 2);
     struct conv_ways *ways = answers_find(known);
     if (!ways) {
         ways = NEW(known->arena, struct conv_ways);
