@@ -379,7 +379,7 @@ template <int together, int... begin, typename Chunk, typename Row>
 CGTP_DEVICE void cgtp_add_rows(const Chunk &sum, int64_t i, int64_t end, Row row)
 {
     constexpr int at[] = {begin...}, parts = (int)(sizeof at / sizeof *at), many = together > parts ? together / parts : 1,
-                  n = (int)(sizeof sum.sum / sizeof *sum.sum), last = many < 4 ? many : many < 32 ? 4 : 8;
+                  n = (int)(sizeof sum.sum / sizeof *sum.sum), last = many < 4 ? many : many < 8 ? 2 : many < 32 ? 4 : 8;
     const auto add = [&](int64_t e, int rows) {
         real r[last * parts][n];
         CGTP_UNROLL

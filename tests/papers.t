@@ -149,7 +149,8 @@ def obey(said):
         if 'measure' not in told:
             return
         row, contender = mine[told['measure']]
-        print(json.dumps({'table': row.table, 'layer': row.name, 'contender': contender, 'kernel': 'forward', 'ms': '1', 'items': 10}))
+        for kernel in kernels:
+            print(json.dumps({'table': row.table, 'layer': row.name, 'contender': contender, 'kernel': kernel, 'ms': len(kernels), 'items': 10}))
         said = {'done': told['measure']}
 mine = rows.shares(sys.argv[4:], sys.argv[1], int(sys.argv[3]))[int(sys.argv[2])]
 for n, (row, contender) in enumerate(mine):
@@ -157,6 +158,12 @@ for n, (row, contender) in enumerate(mine):
         sys.exit(3)
     if not rows.built(os.path.dirname(__file__), row, contender):
         obey({'lacks': n})
+    kernels = ['forward']
+    if contender == 'e3nn compiled' and row.name.startswith('mace'):
+        obey({'ready': n, 'more': True})
+        kernels.append('backward')
+        if row.name == 'mace_medium':
+            os.kill(os.getpid(), 9)
     obey({'failed' if contender == 'OpenEquivariance' else 'ready': n})
 while True:
     obey({'idle': 0})
@@ -172,6 +179,14 @@ def pretend(folder):
         open(f'{folder}/{name}', 'w').close()
 
 
+def wait_for(run):
+    """Until its threads say no more, too, which would say it in between lines of the test."""
+    run.wait()
+    for worker in run.workers:
+        if worker.is_alive():
+            worker.join()
+
+
 def check_run():
     """Who is to be measured, with processes that only say that they are."""
     words = ['allegro/allegro_lmax1=0', 'roofline/roofline_1', 'roofline/roofline_2']
@@ -182,7 +197,7 @@ def check_run():
             time.sleep(0.01)
         equal(run.lines, [], 'nobody measures before the machine is known')
         run.open('# a machine')
-        run.wait()
+        wait_for(run)
         found = [(line['layer'], line['contender'], line.get('why', 'measured')) for line in run.lines]
         equal([line[:2] for line in found if line[2] == 'measured'],
               [('roofline_1', 'cgtpgen'), ('roofline_1', 'cuEquivariance'), ('roofline_2', 'cgtpgen'), ('allegro_lmax1', 'cgtpgen'),
@@ -194,7 +209,7 @@ def check_run():
         equal((lines[0], len(lines)), ('# a machine', 2 + 10), 'and all are in the table')
         run = bench.Run(folder, words)
         run.until = 0
-        run.wait()
+        wait_for(run)
         whys = {line['why'].partition(' to ')[0] for line in run.lines}
         equal((len(run.lines), whys <= {'no time left', 'its process ended, see workers.log'}), (10, True), 'without time all have the reason')
 
@@ -213,13 +228,25 @@ def check_quick():
                  if worker.of == 'cuEquivariance']
         equal(begun, ['oeq_nequip_water', 'oeq_nequip_revmd17_benzene'], 'fewer paths are made ready first')
         run.open('# a machine')
-        run.wait()
+        wait_for(run)
         equal([(line['layer'].split('_')[-1], line['contender']) for line in run.lines if 'ms' in line and 'gen' not in line['contender']],
               [('benzene', 'e3nn'), ('water', 'e3nn'), ('water', 'cuEquivariance'), ('water', 'e3nn compiled'),
                ('benzene', 'cuEquivariance'), ('benzene', 'e3nn compiled')], 'and are measured first')
         with open(f'{folder}/papers.tsv') as file:
             layers = [line.split('\t')[1] for line in file.read().splitlines()[2:]]
         equal(layers, sorted(layers, key=lambda name: 'water' in name), 'the table is in its own order')
+
+
+def check_steps():
+    """What compiles long is measured with the kernels that are ready, and again with more."""
+    with tempfile.TemporaryDirectory() as folder:
+        pretend(folder)
+        run = bench.Run(folder, ['batch/mace_medium', 'batch/mace_large'])
+        run.open('# a machine')
+        wait_for(run)
+        found = sorted((line['layer'], line['kernel'], line['ms']) for line in run.lines if line['contender'] == 'e3nn compiled')
+        equal(found, [('mace_large', 'backward', 2), ('mace_large', 'forward', 2), ('mace_medium', 'forward', 1)],
+              'lines of a kernel that is measured twice are the later ones, and one that ends has those it had')
 
 
 def check_known():
@@ -265,7 +292,7 @@ def check_building():
         run.until = time.time() + 30
         run.open('# a machine')
         ours = next(worker for worker in run.workers if worker.of == 'cgtpgen')
-        waits = threading.Thread(target=run.wait)
+        waits = threading.Thread(target=wait_for, args=[run])
         waits.start()
 
         def measured():
@@ -316,7 +343,7 @@ def check_page():
     ok(f'{worst:.2f}' in shown['behind'], 'the nearest of all is listed', worst)
 
 
-for check in check_tables, check_second_run, check_kernels, check_models, check_layers, check_run, check_quick, check_known, check_building, \
-        check_sparsity, check_page:
+for check in check_tables, check_second_run, check_kernels, check_models, check_layers, check_run, check_quick, check_steps, check_known, \
+        check_building, check_sparsity, check_page:
     check()
 done()

@@ -149,6 +149,13 @@ for table in (1, 2):
     equal(bool(tuned.found(r'CGTP_DEVICE void (by_table)\(')), table == 2, f'table: {table} is emitted')
     equal(bool(tuned.found(r'CGTP_DEVICE void (uvu_1_2_1)\(')), table == 1, f'table: {table}: or its arithmetic')
 
+DENSE = re.sub(r'(?m)^index.*\n|^tune.*\n( .*\n)*', '', open('specs/e3tools_transformer.yaml').read().replace('name: e3tools_transformer', 'name: tuned'))
+dense = {knob: Generated(f'{{sm_90: {{{knob}}}}}', kernels='[double_backward]', index='{w: shared}', spec=DENSE)
+         for knob in ('stages: 2', 'channels: 1', 'code: 1')}
+equal([tuned.planned('sum_warps_per_block') for tuned in dense.values()], [[6], [8], [6]], 'channels: 1: warps of a GEMM have fewer sums each')
+loops = r'CGTP_UNROLL\n +(for \(int [uc] = )'
+equal([bool(tuned.found(loops)) for tuned in dense.values()], [True, True, False], 'code: 1: no loop of a GEMM is unrolled')
+
 tuned = Generated('{sm_90: {evaluation: staged}}', index='{}', spec=CONNECTED)
 equal(set(tuned.planned('evaluation')), {'staged'}, 'evaluation: staged takes what it would have')
 tuned = Generated('{sm_90: {forward: {evaluation: general}}}')

@@ -309,10 +309,12 @@ def bench(which):
     for spec, how, precisions, sets in BENCH:
         if which not in sets.split():
             continue
+        text = read(f"specs/{spec}.yaml")
         for precision in precisions.split():
+            own = text if precision == "f32" else re.sub(r"(?m)^tune:.*\n( .*\n)*", "", text)  # knobs are of a spec's own type
             for name, keys in HOW[how].items():
                 keys = {"kernels": THREE, "precision": PRECISIONS[precision], **keys}
-                yield Product(f"{spec}_{precision}_{name}", with_keys(read(f"specs/{spec}.yaml"), keys))
+                yield Product(f"{spec}_{precision}_{name}", with_keys(own, keys))
 
 
 def swept(large):

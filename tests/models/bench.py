@@ -168,6 +168,11 @@ def nequip_cueq(name, model):
     return nequip_peer(model, '_tp_scatter_cueq', 'CuEquivarianceTensorProductScatter')
 
 
+def allegro_cueq(name, model):
+    from allegro.nn._strided import Contracter
+    return Contracter.enable_CuEquivarianceContracter(model).to(DEVICE)
+
+
 def sevennet_peer(switch):
     """The same weights in a model that is built with a switch of the package's own."""
     def made(name, model):
@@ -185,7 +190,7 @@ CONTENDERS = {  # of each package the first is measured first, and so on: what m
                'cuEquivariance': nequip_cueq},
     'sevennet': {'cgtpgen': generated, 'cgtpgen, graphs': recorded, 'OpenEquivariance': sevennet_peer('enable_oeq'),
                  'cuEquivariance': sevennet_peer('enable_cueq'), 'FlashTP': sevennet_peer('enable_flash'), 'e3nn': as_it_is},
-    'allegro': {'cgtpgen': generated, 'cgtpgen, graphs': recorded, 'e3nn': as_it_is},
+    'allegro': {'cgtpgen': generated, 'cgtpgen, graphs': recorded, 'cuEquivariance': allegro_cueq, 'e3nn': as_it_is},
 }
 
 

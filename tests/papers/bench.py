@@ -186,8 +186,9 @@ class Run:
     def heard(self, worker, said):
         """What a process said."""
         with self.lock:
-            if "table" in said:
-                self.lines.append(said)
+            if "table" in said:  # of a row that was measured with fewer kernels the later lines stand
+                names = [said[key] for key in ("table", "layer", "contender", "kernel")]
+                self.lines = [line for line in self.lines if [line[key] for key in ("table", "layer", "contender", "kernel")] != names] + [said]
                 return
             if self.busy is worker:
                 row, _ = worker.mine[worker.measuring]
@@ -195,15 +196,15 @@ class Run:
                 print(f"# {time.strftime('%X')} {worker.name}: {row.label} measured, {time.time() - self.begun:.1f} s", flush=True)
                 self.busy = worker.measuring = None
             if "ready" in said:
-                worker.ready.append(said["ready"])
+                worker.ready += {said["ready"]} - set(worker.ready)
                 if worker.makes:
-                    print(f"# {time.strftime('%X')} {worker.name}: {worker.mine[0][0].label} ready, {time.time() - worker.begun:.0f} s",
-                          flush=True)
+                    print(f"# {time.strftime('%X')} {worker.name}: {worker.mine[0][0].label} ready{', some of it' if said.get('more') else ''}, "
+                          f"{time.time() - worker.begun:.0f} s", flush=True)
             worker.lacks, worker.ended = said.get("lacks", worker.lacks), "ended" in said
             worker.waits, worker.idle = not worker.ended, worker.idle or "idle" in said or worker.ended
             if worker.ended:
                 worker.ready = []
-            if {"ready", "failed", "ended"} & said.keys():
+            if {"ready", "failed", "ended"} & said.keys() and not said.get("more"):
                 worker.makes = False
                 self.start_some()
             if "idle" in said or "ended" in said:

@@ -3,8 +3,8 @@
     measure.py WORKER PART PARTS TABLE[/LAYER]..
 
 It says lines of JSON, and reads one after each of them but those of the table: {"lacks": n} for a row of its own whose product is not
-built, {"ready": n} for one that is ready, {"failed": n} for one that cannot be, {"done": n} for one that is measured, {"idle": 0} when there is none to make ready. It is told {"measure": n}, or {} to
-go on.
+built, {"ready": n} for one that is ready, with "more": true where that is some of its kernels, {"failed": n} for one that cannot be,
+{"done": n} for one that is measured, {"idle": 0} when there is none to make ready. It is told {"measure": n}, or {} to go on.
 """
 import json
 import os
@@ -158,12 +158,19 @@ def shown(outputs, whole, function):
     return [value.detach().cpu() for value in outputs[:3]]
 
 
-def prepare(row, contender):
+def steps(row, contender):
+    """Its kernels as they are made ready: one after the other where each compiles long, and what is ready is to be measured first."""
+    kernels = kernels_of(row, contender)
+    long = os.environ.get("ORDER") == "quick" and layers.worker_of(contender) in layers.MAKING
+    return [kernels[:n + 1] for n in range(0 if long else len(kernels) - 1, len(kernels))]
+
+
+def prepare(row, contender, kernels):
     """Compiles what is compiled at the first call, by calls on little, and lets the profiler start."""
     # torch.compile takes what is as large as channels or a row of y for these, and compiles for other sizes anew: 143 and 13 are not.
     small = Place(row, 143, 13 if row.place else 0) if contender == "e3nn compiled" else Place(row, 128, 16 if row.place else 0)
     call = Call(row, contenders.CONTENDERS[contender](row, small), small, dtype_of(contender))
-    calls = [call.of(kernel) for kernel in kernels_of(row, contender)]
+    calls = [call.of(kernel) for kernel in kernels]
     for kernel in calls:
         kernel()
     own_share(contender, calls[:1])
@@ -182,11 +189,11 @@ def kernels_of(row, contender):
             (kernel != "double_backward" or contender != "e3nn compiled")]
 
 
-def measure(row, contender, flush):
+def measure(row, contender, kernels, flush):
     """Lines of the table, as dictionaries; a kernel that fails has a reason."""
     base = {"table": row.table, "layer": row.name, "contender": contender}
     whole, results, found, place, share, longest = row.table == "stability", {}, [], None, "-", ""
-    for kernel in kernels_of(row, contender):
+    for kernel in kernels:
         line = {**base, "kernel": kernel}
         try:
             if place is None or not row.place:
@@ -199,8 +206,8 @@ def measure(row, contender, flush):
             if not whole:
                 ms, least, wall, memory = timed(call, flush)
                 line.update({"ms": f"{ms:.4f}", "least": f"{least:.4f}", "wall ms": f"{wall:.4f}", "GB": f"{memory:.3f}"})
-            if kernel == "backward":
-                share, longest = own_share(contender, [arguments.of("forward"), call])
+            if kernel == kernels[:2][-1]:
+                share, longest = own_share(contender, [arguments.of(each) for each in kernels[:2]])
         except torch.OutOfMemoryError:
             line["why"] = "out of memory"
         call = None  # and what it keeps
@@ -221,32 +228,38 @@ def reason(error):
 class Process:
     def __init__(self, name, part, parts, words):
         self.mine, self.known = layers.shares(words, name, parts)[part], set()
-        self.flush = None
+        self.kernels, self.flush = {}, None  # that are ready, of each row
 
     def run(self):
         for n, (row, contender) in enumerate(self.mine):
             if not layers.built(PAPERS, row, contender):
                 self.obey({"lacks": n})
-            self.obey({"ready" if self.attempt(n, self.first) else "failed": n})
+            for kernels in steps(row, contender):
+                ready = self.attempt(n, self.first, kernels)
+                self.obey({"ready" if ready else "failed": n, "more": ready and kernels != kernels_of(row, contender)})
+                if not ready:
+                    break
         while True:
             self.obey({"idle": 0})
 
-    def first(self, row, contender):
-        if (row.name, bool(row.place), contender) not in self.known:
-            prepare(row, contender)
-        self.known.add((row.name, bool(row.place), contender))
+    def first(self, n, kernels):
+        row, contender = self.mine[n]
+        if (row.name, bool(row.place), contender, *kernels) not in self.known:
+            prepare(row, contender, kernels)
+        self.known.add((row.name, bool(row.place), contender, *kernels))
+        self.kernels[n] = kernels
 
-    def second(self, row, contender):
+    def second(self, n):
         if self.flush is None and DEVICE == "cuda":
             self.flush = torch.zeros(FLUSH // 4, device=DEVICE)
-        for line in measure(row, contender, self.flush):
+        for line in measure(*self.mine[n], self.kernels[n], self.flush):
             say(line)
 
-    def attempt(self, n, what):
+    def attempt(self, n, what, *words):
         """Whether it could."""
         row, contender = self.mine[n]
         try:
-            what(row, contender)
+            what(n, *words)
             return True
         except Exception as error:
             say({"table": row.table, "layer": row.name, "contender": contender, "kernel": "all", "why": reason(error)})

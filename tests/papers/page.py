@@ -9,8 +9,8 @@
     tests/papers/page.py parts FILE.tsv > SVG       of whole models: what a step consists of
 
 The files are of one machine each; those with `kernels` in their names are of kernels alone. Of more runs on a GPU,
-NAME_more.tsv, NAME_third.tsv and NAME_fourth.tsv, tables are called `TABLE GPU more` and so on: ratios are of one run. The third and
-fourth measured what others lack, so their layers and tables that have ours alone are left out. Of each layer the first contender's
+NAME_more.tsv, NAME_third.tsv, _fourth and _fifth, tables are called `TABLE GPU more` and so on: ratios are of one run. The third and
+fourth and fifth measured what others lack, so their layers and tables that have ours alone are left out. Of each layer the first contender's
 milliseconds stand as forward, backward, double backward, and of every other one how many times as long it takes; `-` was not
 measured, or disturbed by another process in all runs, `memory` did not fit. A cell is bold where it is under LEVEL: behind, or level.
 """
@@ -49,8 +49,8 @@ class Table:
         copy = re.search(r"copy ([\d.]+) TB/s", self.head)
         self.copy = float(copy.group(1)) * 1e12 if copy else math.nan  # on a CPU
         self.gpu = re.match(r"(?:NVIDIA )?(\w+)", self.head).group(1)
-        self.name = " ".join([self.gpu, *re.findall("_(more|third|fourth)[.]", path)])
-        self.fills = self.name.endswith(("third", "fourth"))  # what others lack, ours beside it
+        self.name = " ".join([self.gpu, *re.findall("_(more|third|fourth|fifth)[.]", path)])
+        self.fills = self.name.endswith(("third", "fourth", "fifth"))  # what others lack, ours beside it
         self.by = {(line["table"], line["layer"], line["contender"], line["kernel"]): line for line in self.lines}
         for line in list(self.lines):  # of table 5 what an ablation takes apart, on its graph
             key = ("ablation", line["layer"], line["contender"], line["kernel"])

@@ -93,7 +93,7 @@ def channelwise(name, x, y, z):
 
 
 def spec(name):
-    return with_keys(re.sub(r"^tune:.*\n", "", read(f"{ROOT}/specs/{name}.yaml"), flags=re.M), {"precision": "float32"})
+    return with_keys(re.sub(r"^tune:.*\n( .*\n)*", "", read(f"{ROOT}/specs/{name}.yaml"), flags=re.M), {"precision": "float32"})
 
 
 def roofline():

@@ -150,12 +150,12 @@ static bool choose_blocks(struct arena *a, struct gemm *g)
 }
 
 /* Parts of how many blocks of columns: of few, more warps have room on a multiprocessor. */
-bool gemm_choose_sums(struct arena *a, struct gemm *g)
+bool gemm_choose_sums(struct arena *a, struct gemm *g, bool twice)
 {
     static const int limit[] = {8};
     struct gemm best = {0};
     for (int l = 0; l < (int)(sizeof limit / sizeof *limit); l++) {
-        find_sums(a, g, gemm_has_parts(g->sums), limit[l]);
+        find_sums(a, g, twice && gemm_has_parts(g->sums), limit[l]);
         if (sum_code(g) * INSTRUCTION > g->device->loop_bytes)
             find_sums(a, g, false, limit[l]);
         else

@@ -268,7 +268,7 @@ static bool choose_place(struct arena *a, const struct gemm *g, struct gemm_rows
             found = fits(a, g, r);
         }
     }
-    r->unrolled = found && gemm_has_parts(r->demand) && code_of(r) * INSTRUCTION <= g->device->loop_bytes;
+    r->unrolled = found && gemm_has_parts(r->demand) && code_of(r) * INSTRUCTION <= g->unrolled_bytes;
     r->turned = found && code_of(r) * INSTRUCTION <= 2 * g->device->loop_bytes;
     return found;
 }
@@ -368,6 +368,7 @@ const char *gemm_plan(struct arena *a, struct schedule *s)
 {
     struct gemm *g = NEW(a, struct gemm);
     g->device = s->target->device;
+    g->unrolled_bytes = knob_value(s, KNOB_CODE) ? 1024 * knob_value(s, KNOB_CODE) : g->device->loop_bytes;
     const char *why = item_rows_owned(a, s);
     if (why)
         return why;
@@ -385,7 +386,7 @@ const char *gemm_plan(struct arena *a, struct schedule *s)
     }
     g->sums = outputs_of(a, s->demand, GEMM_KINDS);
     if (g->sums) {
-        if (!gemm_choose_sums(a, g))
+        if (!gemm_choose_sums(a, g, knob_value(s, KNOB_CHANNELS) != 1))
             return "rows of a tile larger than shared memory";
         add_operations(s, g->sums);
     }

@@ -67,6 +67,7 @@ struct gemm_sum {
 struct gemm {
     const char *name; /* kernel and schedule; what its device code is called */
     const struct device *device;
+    int unrolled_bytes; /* of loops over what is summed over that are unrolled, at most */
     struct gemm_rows rows[GEMM_KINDS];
     const struct demand *sums; /* sums over all items; NULL: none */
     double work, bytes;        /* per item: instructions of a warp; moved */
@@ -168,7 +169,7 @@ double gemm_sum_work(const struct demand *, const struct gemm_sum *);
 int gemm_sum_products(const struct demand *, int path);
 
 /* Decides everything about the kernel of sums; returns whether it has room. */
-bool gemm_choose_sums(struct arena *, struct gemm *);
+bool gemm_choose_sums(struct arena *, struct gemm *, bool twice);
 
 /* Decides everything; returns why it cannot be after all, or NULL. */
 const char *gemm_plan(struct arena *, struct schedule *);
