@@ -49,7 +49,7 @@ static const enum knob pair_table[][2] = {
 };
 enum { PAIRS = sizeof pair_table / sizeof *pair_table };
 
-/* Knobs that were tried, and what became of them. */
+/* Knobs that were tried, and what became of them; first those of the planner, none. */
 struct trial {
     struct alternative q;
     bool spills;
@@ -211,6 +211,8 @@ struct alternatives *alternatives_find(struct arena *a, const struct schedules *
     s.own.cost = cost_of(&all->kernel[kernel]);
     for (int i = 0; i < all->kernel[kernel].schedules; i++)
         s.own_spills |= all->kernel[kernel].schedule[i].spills;
+    s.trial = arena_grow(a, s.trial, 0, &s.trial_capacity, sizeof *s.trial);
+    s.trial[s.trials++] = (struct trial){s.own, s.own_spills, all->kernel[kernel].asked};
     consider_ones(&s);
     consider_pairs(&s);
     sort(s.n, s.kept);

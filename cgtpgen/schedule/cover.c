@@ -338,12 +338,20 @@ static bool divides_paths(const struct cover *c)
     return divides;
 }
 
+/* Passes over the items, by the knob; 0: any. */
+static int passes_asked(const struct cover *c)
+{
+    const struct spec_knob *asked = knob_of(c->plan, c->target, c->kernel, KNOB_PASSES);
+    return asked ? asked->value : 0;
+}
+
 /* Of a kernel of long code outputs of slot z by themselves, if there is such a cover. Where another
  * evaluation adds paths, each of both kernels would have it do so again. */
 static void try_slots(const struct cover *base, const struct outputs *all, struct cover *best)
 {
     struct outputs group[2];
-    if (!has_long_code(best) || divides_paths(best) || !outputs_by_slot(base, all, group))
+    if (!has_long_code(best) || divides_paths(best) || passes_asked(base) ||
+        !outputs_by_slot(base, all, group))
         return;
     struct cover other = cover_apart(base, 2, group);
     if (other.whole && !has_long_code(&other))
@@ -397,12 +405,11 @@ static struct kernel_schedule cover_kernel(struct codes *codes, const struct pla
     struct arena *a = codes->arena;
     unsigned beaten = 0;
     struct cover base = {a, codes, target, plan, kernel, .beaten = &beaten};
-    const struct spec_knob *knob = knob_of(plan, target, kernel, KNOB_PASSES);
-    int n = kernel->form->outputs, passes = knob ? knob->value : 0;
+    int n = kernel->form->outputs;
     struct outputs all = {n, NEW_ARRAY(a, int, n + 1)}, group[INDEX_COUNT];
     for (int o = 0; o < n; o++)
         all.output[o] = o;
-    int groups = outputs_apart(&base, &all, NULL, group);
+    int groups = outputs_apart(&base, &all, NULL, group), passes = groups > 1 ? passes_asked(&base) : 0;
     struct cover best = cover_apart(&base, groups, group);
     for (int to = 0; to < groups && passes != 1;
          to++) { /* where products that give them are made for others */
@@ -420,8 +427,7 @@ static struct kernel_schedule cover_kernel(struct codes *codes, const struct pla
                                                !spills(a, together.schedules, together.schedule))))
             best = together;
     }
-    if (!passes)
-        try_slots(&base, &all, &best);
+    try_slots(&base, &all, &best);
     name_schedules(&best);
     struct kernel_schedule k = {.kernel = kernel,
                                 .schedules = best.schedules,
@@ -456,7 +462,11 @@ struct schedules *schedules_build(struct arena *a, const struct plan *plan, cons
     *codes = (struct codes){.arena = a};
     all->kernel = NEW_ARRAY(a, struct kernel_schedule, plan->kernels + 1);
     for (int k = 0; k < plan->kernels; k++) {
+        unsigned asked = 0;
+        all->target.asked = &asked;
         all->kernel[k] = cover_kernel(codes, plan, &all->target, &plan->kernel[k]);
+        all->kernel[k].asked = asked;
+        all->target.asked = NULL;
         answers_forget(plan->answers); /* of the kernel: a tuner's plans of it begin with none */
         schedules_finish(a, all, k);
     }

@@ -136,6 +136,7 @@ struct kernel_schedule {
     int verdicts;
     struct verdict *verdict;
     unsigned beaten; /* a bit for each evaluation of the target that could begin somewhere, and does not */
+    unsigned asked;  /* a bit for each knob that the planner asked for */
     struct operations operations; /* per item */
 };
 
