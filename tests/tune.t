@@ -275,4 +275,12 @@ for text in ('irreps: {x: 32x0e + 32x1o + 20x2e + 6x3o, y: 0e + 1o + 2e}', 'irre
     ok(len(made) > 30, f'{text.splitlines()}: of many', len(made))
     equal([kernel for kernel, knobs, _ in made if knobs == 'together: 2'], ['backward', 'double_backward', 'forward'],
           f'{text.splitlines()}: codes of several paths are tried')
+    # What a tuner leaves out without planning it is the planner's own plan, or (of evaluations) too dear.
+    for kernel in ('forward', 'backward', 'double_backward'):
+        own = alone(layer, kernel, '')
+        tried = [f'evaluation: {word}' for word in ('convolution', 'batch', 'tiled', 'gemm', 'nodal', 'lanes', 'paired')]
+        tried += [f'{knob}: {value}' for knob in ('parts', 'phases', 'passes') for value in (1, 2)]
+        known = [own, *(source for of, _, source in made if of == kernel)]
+        equal([knobs for knobs in tried if not any(alone(layer, kernel, knobs) in source for source in known)], [],
+              f'{text.splitlines()}, {kernel}: no plan of these knobs is missing among {len(known)}')
 done()
