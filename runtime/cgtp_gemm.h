@@ -451,9 +451,9 @@ CGTP_DEVICE void cgtp_put_items(T *to, int64_t stride, const real (&from)[CGTP_G
 
 /* ---- on the host ---- */
 
-/* A kernel that runs beside others: the items that a multiprocessor has at a time, and what these take. */
+/* A kernel beside others: the items that a multiprocessor has at a time, what these take, and how many have them together. */
 struct cgtp_gemm_kernel {
-    int items, time;
+    int items, time, step;
 };
 
 /* The multiprocessors of one of some kernels: of few items as many as let all end soonest, side by side, each of them
@@ -468,14 +468,14 @@ template <int n> static inline int64_t cgtp_gemm_share(int64_t items, const cgtp
         next += items * kernel[k].time / kernel[k].items;
     next /= all;
     do {
-        time = next;
+        time = next > time + time / 32 ? next : time + time / 32; /* a few turns of this loop */
         sum = mine = 0, next = INT64_MAX;
         for (int k = 0; k < n; k++) {
-            const int64_t fit = time / kernel[k].time, turns = fit > 1 ? fit : 1;
-            const int64_t at_a_time = turns * kernel[k].items, some = (items + at_a_time - 1) / at_a_time;
-            sum += some;
-            mine = k == which ? some : mine;
-            next = (turns + 1) * kernel[k].time < next ? (turns + 1) * kernel[k].time : next;
+            const int64_t turn = (kernel[k].time + kernel[k].step - 1) / kernel[k].step, turns = time > turn ? time / turn : 1;
+            const int64_t tiles = (items + kernel[k].items - 1) / kernel[k].items, times = turns / tiles;
+            const int64_t some = times ? (kernel[k].step + times - 1) / times : (tiles + turns - 1) / turns * kernel[k].step;
+            sum += some, mine = k == which ? some : mine;
+            next = (turns + 1) * turn < next ? (turns + 1) * turn : next;
         }
     } while (sum > all && sum > n);
     return mine > 1 ? mine : 1;

@@ -164,6 +164,8 @@ NARROW = [
     ("e3tools_transformer64", "e3tools_transformer", "64", {}, "quick"),
     ("e3tools_transformer64_f64", "e3tools_transformer", "64", {"precision": "float64"}, ""),
     ("gemm_large", "../tests/simt/specs/gemm_large", "1200", {}, "quick sanitize"),
+    ("gemm_pieces", "../tests/simt/specs/gemm_pieces", "80", {"kernels": THREE}, "quick"),
+    ("gemm_windows", "../tests/simt/specs/gemm_windows", "80", {"kernels": THREE}, ""),
     ("allegro8", "allegro_lmax1", "8", {}, ""),
     ("allegro36_irmul", "allegro_lmax2", "=36", {"layout": "ir_mul"}, "quick"),
     ("nodal_pairs", "../tests/simt/specs/nodal_pairs", "64", {"kernels": THREE}, "quick sanitize"),

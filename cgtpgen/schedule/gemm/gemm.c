@@ -25,13 +25,15 @@ static void emit_kernels(struct arena *a, struct out *o, const struct gemm *g)
     const char *all = "";
     for (int k = 0; k < GEMM_KINDS; k++)
         if (g->rows[k].demand)
-            all = arena_printf(a, "%s%s{%d, %d}", all, *all ? ", " : "", g->rows[k].teams * GEMM_ITEMS,
+            all = arena_printf(a, "%s%s{%d, %d, 1}", all, *all ? ", " : "", g->rows[k].teams * GEMM_ITEMS,
                                g->rows[k].time);
     if (g->sums)
-        all = arena_printf(a, "%s%s{%d, %d}", all, *all ? ", " : "", g->fit * g->sum_items, g->time);
-    line(o, "/* Its kernels, of few items side by side: the items that a multiprocessor has at a time, and "
-            "what these");
-    line(o, " * take, as instructions that one could have issued meanwhile. */");
+        all = arena_printf(a, "%s%s{%d, %d, %d}", all, *all ? ", " : "", g->fit * g->sum_items, g->time,
+                           gemm_round_up(g->sets, g->fit));
+    line(o, "/* Its kernels, of few items side by side: the items that a multiprocessor has at a time; what "
+            "these take,");
+    line(o, " * as instructions that one could have issued meanwhile; how many multiprocessors it uses at a "
+            "time. */");
     line(o, "constexpr cgtp_gemm_kernel %s_kernels[] = {%s};", g->name, all);
     blank(o);
 }
@@ -80,12 +82,12 @@ static void device(struct source *w, const struct schedule *s)
 {
     const struct gemm *g = s->own;
     struct out o = {.text = w->out};
-    struct gemm_writer sums = {w, &o, g, NULL, g->sums, false}, rows[GEMM_KINDS];
+    struct gemm_writer sums = {w, &o, g, NULL, g->sums, false, 0}, rows[GEMM_KINDS];
     gemm_layout_name(w->arena, s);
     source_set(w, s);
     product_functions_begin(w->arena, &w->functions);
     for (int k = 0; k < GEMM_KINDS; k++) {
-        rows[k] = (struct gemm_writer){w, &o, g, &g->rows[k], g->rows[k].demand, sums.beside};
+        rows[k] = (struct gemm_writer){w, &o, g, &g->rows[k], g->rows[k].demand, sums.beside, 0};
         sums.beside |= rows[k].d != NULL;
         if (!rows[k].d)
             continue;
@@ -206,14 +208,14 @@ static void check_sums(struct checker *c, const struct gemm *g)
         const struct gemm_sum *q = &g->sum[i];
         const struct path_plan *e = &plan->path[q->path];
         times[q->path]++;
-        check_that(c, q->first == first, "parts of path %d begin at %d, not %d", q->path, q->first, first);
+        check_that(c, q->first >= first, "parts of path %d begin at %d, before %d", q->path, q->first, first);
         check_that(c, q->chunks * q->tiles * GEMM_BLOCK >= path_channels_g(e),
                    "path %d: %d chunks of %d blocks for %d channels", q->path, q->chunks, q->tiles,
                    path_channels_g(e));
         check_that(c,
                    q->parts / (q->chunks * path_channels_a(e)) * q->rows * GEMM_ITEMS >= path_channels_b(e),
                    "path %d: %d parts for %d channels", q->path, q->parts, path_channels_b(e));
-        first += q->parts;
+        first = q->first + q->parts;
     }
     for (int i = 0; i < p->paths; i++)
         check_that(c, times[i] == (g->sums->variant_of[i] >= 0), "path %d has %d sums", i, times[i]);

@@ -12,6 +12,7 @@ struct gemm_writer {
     const struct gemm_rows *r; /* the kernel of rows that is written; NULL: it is that of sums */
     const struct demand *d;    /* its demand */
     bool beside;               /* it runs beside the kernels before it */
+    int cut;                   /* of rows, the piece that is worked on */
 };
 
 /* A path while it is written. */
@@ -51,8 +52,19 @@ void gemm_call(const struct gemm_path *, bool tensor);
 void gemm_begin_launch(struct gemm_writer *);
 void gemm_end_launch(struct gemm_writer *);
 
-/* Starts the copies of the demand's rows of tile number `tile` to `to`, by `warp`, one of so many. */
-void gemm_copies(struct gemm_writer *, const char *tile, const char *to, const char *warp, int warps);
+/* Starts the copies of the demand's rows of tile number `tile` to `to`, by `warp`, one of so many: piece
+ * number `cut` of them. */
+void gemm_copies(struct gemm_writer *, const char *tile, const char *to, const char *warp, int warps,
+                 int cut);
+
+/* The row of an item in shared memory, moved on to the block that the path reads. */
+const char *gemm_row(const struct gemm_path *, const struct operand *, const char *item);
+
+/* Which rows in shared memory are the warp's. */
+const char *gemm_own_number(const struct gemm_writer *);
+
+/* What is done with the rows of a tile for a span of outputs. */
+void gemm_span(struct gemm_writer *, const struct gemm_span *);
 
 /* The weights of an input as a kernel of rows reads them: where they begin, those of the path and of channel
  * a of y. */

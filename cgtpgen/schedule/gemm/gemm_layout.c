@@ -31,15 +31,13 @@ static void add_rows(struct arena *a, struct layout *l, const struct operand *q,
     layout_repeat(l, items);
 }
 
-static void add_inputs(struct arena *a, struct layout *l, const struct demand *d, int items, bool sums)
+/* Rows of an input, if they are in shared memory. */
+static void add_input(struct arena *a, struct layout *l, const struct demand *d, int input, int items,
+                      int pitch)
 {
-    for (int i = 0; i < d->kernel->form->inputs; i++) {
-        const struct operand *q = kernel_input(d->kernel, i);
-        if (demand_reads(d, i) && q->index == INDEX_ITEM)
-            add_rows(a, l, q, kernel_size(d->kernel), items,
-                     sums ? gemm_sum_pitch(d, q->dim) : gemm_pitch(q->dim));
-    }
-    layout_pad(a, l, CHUNK);
+    const struct operand *q = kernel_input(d->kernel, input);
+    if (demand_reads(d, input) && q->index == INDEX_ITEM)
+        add_rows(a, l, q, kernel_size(d->kernel), items, pitch);
 }
 
 void gemm_layout_rows(struct arena *a, struct gemm_rows *r)
@@ -49,7 +47,9 @@ void gemm_layout_rows(struct arena *a, struct gemm_rows *r)
     r->tile = (struct layout){.note = "What a team reads for a tile.", .align = CHUNK};
     r->out = (struct layout){.note = "What its warps have of slot y.", .align = CHUNK};
     r->fields = (struct layout){.note = "Weights that all items share.", .align = CHUNK};
-    add_inputs(a, &r->tile, d, GEMM_ITEMS, false);
+    for (int i = 0; i < d->kernel->form->inputs; i++)
+        add_input(a, &r->tile, d, i, GEMM_ITEMS, gemm_pitch(gemm_rows_length(r, i)));
+    layout_pad(a, &r->tile, CHUNK);
     for (int o = 0; o < d->outputs; o++)
         if (gemm_sums_rows(r, o)) {
             add_rows(a, &r->out, demand_operand(d, o), size, GEMM_ITEMS,
@@ -77,7 +77,9 @@ void gemm_layout_rows(struct arena *a, struct gemm_rows *r)
 void gemm_layout_sums(struct arena *a, struct gemm *g)
 {
     g->sum_tile = (struct layout){.note = "What a block reads for a tile.", .align = CHUNK};
-    add_inputs(a, &g->sum_tile, g->sums, g->sum_items, true);
+    for (int i = 0; i < g->sums->kernel->form->inputs; i++)
+        add_input(a, &g->sum_tile, g->sums, i, g->sum_items, gemm_sum_pitch(g->sums, gemm_sum_length(g, i)));
+    layout_pad(a, &g->sum_tile, CHUNK);
     g->sum_block = (struct layout){.note = "The shared memory of a block.", .align = LINE};
     layout_nest(a, &g->sum_block, "ring", &g->sum_tile, g->sum_stages, NULL);
     layout_pad(a, &g->sum_block, LINE);

@@ -128,18 +128,31 @@ static double sum_time(const struct gemm *g)
     for (int i = 0; i < g->sum_count; i++)
         work += gemm_sum_work(g->sums, &g->sum[i]);
     const double all = work / issued * g->sets * g->warps / (g->parts ? g->parts : 1);
-    const double memory = demand_row_bytes(g->sums, false) * GEMM_ITEMS * g->sets / bytes_per_turn;
+    const double memory = gemm_sum_bytes(g) * GEMM_ITEMS / bytes_per_turn;
     return all > memory ? all + 0.4 * memory : memory + 0.4 * all;
 }
 
-/* Blocks that have as many warps as there are parts, or together have them, and as many on a multiprocessor:
- * what takes the least time. */
-static bool choose_blocks(struct arena *a, struct gemm *g)
+/* Numbers parts so that no block has some of two paths: it then reads the rows of one. */
+static void part_paths(struct gemm *g)
 {
+    g->parts = 0;
+    for (int i = 0; i < g->sum_count; i++) {
+        g->sum[i].first = gemm_round_up(g->parts, SUM_WARPS_MOST) * SUM_WARPS_MOST;
+        g->parts = g->sum[i].first + g->sum[i].parts;
+    }
+}
+
+/* Blocks that have as many warps as there are parts, or together have them, and as many on a multiprocessor:
+ * what takes the least time. apart: each set has parts of one path. */
+static bool choose_blocks(struct arena *a, struct gemm *g, bool apart)
+{
+    if (apart)
+        part_paths(g);
     const int warps = g->parts < 1 ? 1 : g->parts;
     struct gemm best = {0};
     g->sets = gemm_round_up(warps, SUM_WARPS_MOST);
-    g->warps = gemm_round_up(warps, g->sets);
+    g->warps = apart ? SUM_WARPS_MOST : gemm_round_up(warps, g->sets);
+    gemm_find_sum_windows(a, g);
     for (g->sum_stages = STAGES; g->sum_stages >= 1; g->sum_stages--)
         for (g->fit = SUM_FIT; g->fit >= 1; g->fit--)
             for (g->sum_items = 2 * GEMM_ITEMS; g->sum_items >= GEMM_ITEMS; g->sum_items -= GEMM_ITEMS)
@@ -160,7 +173,8 @@ bool gemm_choose_sums(struct arena *a, struct gemm *g, bool twice)
             find_sums(a, g, false, limit[l]);
         else
             even_out(g);
-        if (choose_blocks(a, g) && (!best.fit || sum_time(g) < sum_time(&best)))
+        if ((choose_blocks(a, g, false) || choose_blocks(a, g, true)) &&
+            (!best.fit || sum_time(g) < sum_time(&best)))
             best = *g;
     }
     *g = best.fit ? best : *g;

@@ -129,19 +129,54 @@ static bool copied(const struct gemm_writer *c, int input)
     return demand_reads(c->d, input) && q->index == INDEX_ITEM && q->dim;
 }
 
+/* Elements of the input's rows that a piece has. */
+static struct gemm_window window_of(const struct gemm_writer *c, int input, int cut)
+{
+    if (c->r && c->r->window)
+        return c->r->window[cut * c->w->form->inputs + input];
+    return (struct gemm_window){0, c->r ? (int)source_input(c->w, input)->dim : gemm_sum_length(c->g, input)};
+}
+
+/* Where a block of sums begins in rows of the input, as it is told: the name of a variable; NULL: with them.
+ */
+static const char *begin_of(const struct gemm_writer *c, int input)
+{
+    const struct operand *q = source_input(c->w, input);
+    return !c->r && gemm_sum_length(c->g, input) < q->dim ? arena_printf(c->w->arena, "%sfirst", q->symbol)
+                                                          : NULL;
+}
+
+const char *gemm_row(const struct gemm_path *q, const struct operand *x, const char *item)
+{
+    const struct gemm_writer *c = q->c;
+    int input = 0;
+    while (source_input(c->w, input) != x)
+        input++;
+    const char *begin = begin_of(c, input), *row = arena_printf(c->w->arena, "rows.%s[%s]", x->symbol, item);
+    row = plus_offset(c->w->arena, row,
+                      operand_block_of(x, q->path)->offset - window_of(c, input, c->cut).first);
+    return begin ? arena_printf(c->w->arena, "%s - %s", row, begin) : row;
+}
+
 /* Each warp copies rows of few inputs, as what comes before the first row takes as long as some rows. */
-void gemm_copies(struct gemm_writer *c, const char *tile, const char *to, const char *warp, int warps)
+void gemm_copies(struct gemm_writer *c, const char *tile, const char *to, const char *warp, int warps,
+                 int cut)
 {
     const int items = c->r ? GEMM_ITEMS : c->g->sum_items;
     int64_t all = 0, before = 0;
     for (int i = 0; i < c->w->form->inputs; i++)
-        all += copied(c, i) ? source_input(c->w, i)->dim : 0;
+        all += copied(c, i) ? window_of(c, i, cut).length : 0;
     for (int i = 0; i < c->w->form->inputs; i++) {
         const struct operand *q = source_input(c->w, i);
-        if (!copied(c, i))
+        const struct gemm_window window = window_of(c, i, cut);
+        if (!copied(c, i) || !window.length)
             continue;
+        const char *array =
+            plus_offset(c->w->arena, arena_printf(c->w->arena, "l.%s", q->array), window.first);
+        if (begin_of(c, i))
+            array = arena_printf(c->w->arena, "%s + %s", array, begin_of(c, i));
         int first = (int)((2 * before * warps + all) / (2 * all)), last;
-        before += q->dim;
+        before += window.length;
         first = first < warps ? first : warps - 1;
         last = (int)((2 * before * warps + all) / (2 * all));
         last = last > first ? last : first + 1;
@@ -151,9 +186,8 @@ void gemm_copies(struct gemm_writer *c, const char *tile, const char *to, const 
             line(c->o, "if (%s >= %d)", warp, first);
         else if (last < warps)
             line(c->o, "if (%s < %d)", warp, last);
-        line(c->o,
-             "cgtp_copy_items<%lld, %s, %d>(%s.%s, l.%s + %s * (int64_t)%s, %s, count_of(%s), %s%s, once);",
-             source_dim(q), gemm_is_wide(q) ? "true" : "false", last - first, to, q->symbol, q->array, tile,
+        line(c->o, "cgtp_copy_items<%d, %s, %d>(%s.%s, %s + %s * (int64_t)%s, %s, count_of(%s), %s%s, once);",
+             window.length, gemm_is_wide(q) ? "true" : "false", last - first, to, q->symbol, array, tile,
              source_rows_apart(c->w->arena, q, items, "l."), source_stride(c->w, q), tile, warp,
              first ? arena_printf(c->w->arena, " - %d", first) : "");
     }

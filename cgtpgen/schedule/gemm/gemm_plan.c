@@ -102,6 +102,7 @@ static void add_span(struct gemm_rows *r, int limit, struct gemm_span q, const s
     int most = words ? r->registers / words : limit;
     most = most < 1 ? 1 : most > limit ? limit : most;
     q.channels = s->mul;
+    q.cut = r->cut_of[q.segment];
     q.chunks = gemm_round_up(blocks, most);
     q.tiles = gemm_round_up(blocks, q.chunks);
     q.chunks = gemm_round_up(blocks, q.tiles);
@@ -177,7 +178,7 @@ static struct load load_of(const struct gemm_rows *r)
  * and for the team's other warps. */
 static double alone_of(const struct gemm_rows *r, struct load load)
 {
-    return 8 * load.most + (r->stages > 1 ? 400 : 2000) + (r->members > 1 ? 600 : 0);
+    return 8 * load.most + r->cuts * ((r->stages > 1 ? 400 : 2000) + (r->members > 1 ? 600 : 0));
 }
 
 /* Of a tile of each team, where there are as many warps as a multiprocessor's schedulers can use. */
@@ -253,7 +254,8 @@ static void choose_teams(struct arena *a, const struct gemm *g, struct gemm_rows
     }
 }
 
-/* Returns whether anything has room; warps: of a block, at most; 0: as many as take the least time. */
+/* Returns whether anything has room, of rows in so many pieces; warps: of a block, at most; 0: as many as
+ * take the least time. */
 static bool choose_place(struct arena *a, const struct gemm *g, struct gemm_rows *r, int warps)
 {
     static const int most[] = {12, 8}; /* 8: with more registers each */
@@ -283,7 +285,7 @@ static double cost_of(struct gemm *g)
     const double bytes_per_instruction = 6, per_item = 20, sums_of_parts = 60;
     const double waits = 1.5; /* of work, beside other evaluations with such figures, measured */
     double work = 0;
-    g->bytes = demand_row_bytes(g->sums, false) * (g->sets > 1 ? g->sets : 1);
+    g->bytes = gemm_sum_bytes(g);
     for (int k = 0; k < GEMM_KINDS; k++) {
         for (int i = 0; i < g->rows[k].spans; i++)
             work += g->rows[k].span[i].chunks * g->rows[k].span[i].work;
@@ -378,7 +380,12 @@ const char *gemm_plan(struct arena *a, struct schedule *s)
         r->back = k == GEMM_BACK;
         if (!r->demand)
             continue;
-        if (!choose_place(a, g, r, knob_value(s, KNOB_WARPS)))
+        bool found = false, more = true;
+        for (int cuts = 1; !found && more; cuts++) {
+            more = gemm_cut_rows(a, r, cuts);
+            found = more && choose_place(a, g, r, knob_value(s, KNOB_WARPS));
+        }
+        if (!found)
             return "rows of a tile larger than shared memory";
         const double alone = alone_of(r, load_of(r)), together = together_of(r, load_of(r));
         r->time = 1 + (int)(alone > together ? alone : together);

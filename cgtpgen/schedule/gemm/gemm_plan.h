@@ -23,10 +23,16 @@ enum {
     GEMM_EXACT = 4 /* such sums that tensor cores add up in float32, before they are added to others */
 };
 
+/* The elements of a row that are in shared memory at a time. */
+struct gemm_window {
+    int first, length;
+};
+
 /* A segment of outputs: a warp has `tiles` blocks of its channels at a time, a chunk. */
 struct gemm_span {
     int output; /* of slot G: the demand's */
     int segment, channels;
+    int cut; /* the piece of rows that it reads */
     int tiles, chunks;
     int first; /* number of its first chunk among those of all spans, which the team's warps take in turns */
     double work; /* of a chunk, for a tile: instructions of a warp */
@@ -39,6 +45,9 @@ struct gemm_rows {
     const struct demand *demand; /* its outputs; NULL: there is no such kernel */
     bool back;                   /* of A and B: by weights turned round; otherwise of G */
     const char *name;            /* what its device code is called */
+    int cuts;                    /* pieces in which a tile's rows come one after the other, and */
+    int *cut_of;                 /* [segments of the spans' slot] */
+    struct gemm_window *window;  /* [cuts][inputs]; NULL: one piece, whole rows */
     int spans;
     struct gemm_span *span;
     int members, teams, stages;    /* warps of a team; of a block; tiles of a team under way */
@@ -73,10 +82,11 @@ struct gemm {
     double work, bytes;        /* per item: instructions of a warp; moved */
     int sum_count, parts;
     struct gemm_sum *sum;
-    int warps, fit, sets;      /* of a block; blocks on a multiprocessor; that together have all parts */
-    int turn;                  /* the part of a block's first warp */
-    int time;                  /* of as many tiles as a multiprocessor has at a time */
-    int sum_stages, sum_items; /* tiles under way; items of a tile */
+    int warps, fit, sets;           /* of a block; blocks on a multiprocessor; that together have all parts */
+    int turn;                       /* the part of a block's first warp */
+    int time;                       /* of as many tiles as a multiprocessor has at a time */
+    int sum_stages, sum_items;      /* tiles under way; items of a tile */
+    struct gemm_window *sum_window; /* [sets][inputs], of one length for all sets; NULL: whole rows */
     struct layout sum_tile, sum_block;
 };
 
@@ -140,6 +150,19 @@ bool gemm_sums_rows(const struct gemm_rows *, int output);
 /* Of how many teams in a row warps of one number have one part of the work; 0: all. Schedulers have a warp
  * each in turn, so that the same part of all teams would be one scheduler's. */
 int gemm_teams_alike(const struct gemm_rows *);
+
+/* Divides rows into so many pieces, or fewer; returns whether there are so many segments. */
+bool gemm_cut_rows(struct arena *, struct gemm_rows *, int cuts);
+
+/* What each set of blocks needs of rows, where that is less than all. */
+void gemm_find_sum_windows(struct arena *, struct gemm *);
+
+/* Elements of rows of an input in shared memory. */
+int gemm_rows_length(const struct gemm_rows *, int input);
+int gemm_sum_length(const struct gemm *, int input);
+
+/* Bytes of an item that the blocks of sums bring, all sets together. */
+double gemm_sum_bytes(const struct gemm *);
 
 /* Lays out the shared memory of the kernels. */
 void gemm_layout_rows(struct arena *, struct gemm_rows *);

@@ -1,11 +1,6 @@
-/* gemm_rows.c - items by GEMM: the kernel of rows. */
+/* gemm_rows.c - items by GEMM: what a kernel of rows does with a segment of outputs. */
 #include "schedule/gemm/gemm_emit.h"
 #include "schedule/path.h"
-
-static const char *truth(bool is)
-{
-    return is ? "true" : "false";
-}
 
 /* " + chunk * 64": what so many elements are for each chunk; nothing where there is one. */
 static const char *of_chunk(const struct gemm_writer *c, const struct gemm_span *s, int each)
@@ -48,7 +43,8 @@ static void emit_product(const struct gemm_path *q, const struct gemm_span *s, c
 static const char *even(const struct operand_block *b)
 {
     const bool together = b->channel == b->components && b->component == 1;
-    return truth(b->offset % 2 == 0 && (together || (b->channel == 1 && b->component % 2 == 0)));
+    const bool is = b->offset % 2 == 0 && (together || (b->channel == 1 && b->component % 2 == 0));
+    return is ? "true" : "false";
 }
 
 /* Declares and reads two neighbouring channels, of which `all` or as many as `count` says are there. */
@@ -57,10 +53,9 @@ static void take_pair(const struct gemm_path *q, const char *name, const struct 
 {
     struct gemm_writer *c = q->c;
     const struct operand_block *b = operand_block_of(x, q->path);
-    const char *row = arena_printf(c->w->arena, "rows.%s[%s]", x->symbol, item);
     line(c->o, "real %spair[2][%d];", name, b->components);
     line(c->o, "cgtp_take_pair<%s, %d, %d>(%spair, %s + %s%s);", even(b), (int)b->component, (int)b->channel,
-         name, plus_offset(c->w->arena, row, b->offset),
+         name, gemm_row(q, x, item),
          b->channel == 1 ? channel : arena_printf(c->w->arena, "(%s) * %d", channel, (int)b->channel),
          all ? "" : arena_printf(c->w->arena, ", %s - (%s)", count, channel));
 }
@@ -289,8 +284,7 @@ static void emit_from_z(struct gemm_writer *c, const struct gemm_span *s, int pa
     line(c->o, "}");
 }
 
-/* Which rows in shared memory are the warp's. */
-static const char *own_number(const struct gemm_writer *c)
+const char *gemm_own_number(const struct gemm_writer *c)
 {
     return c->r->members > 1 && gemm_apart(c->r) ? "member" : "0";
 }
@@ -300,7 +294,7 @@ static void emit_leave(struct gemm_writer *c, const struct gemm_span *s, const s
 {
     const struct operand_block *b = &q->block[s->segment];
     line(c->o, "cgtp_put_product<false, %d, %d>(own.out.%s[%s][0] + %lld%s, %d, %d, sum, %s);",
-         (int)b->channel, (int)b->component, q->symbol, own_number(c), (long long)b->offset,
+         (int)b->channel, (int)b->component, q->symbol, gemm_own_number(c), (long long)b->offset,
          of_chunk(c, s, (int)b->channel), gemm_pitch(q->dim), GEMM_ITEMS, rest_of(c, s));
 }
 
@@ -336,7 +330,7 @@ static const char *own_row(const struct gemm_path *q, const struct recipe_output
 {
     struct gemm_writer *c = q->c;
     const struct operand *y = kernel_output(c->d->kernel, o->source);
-    const char *row = arena_printf(c->w->arena, "own.out.%s[%s][%s]", y->symbol, own_number(c), item);
+    const char *row = arena_printf(c->w->arena, "own.out.%s[%s][%s]", y->symbol, gemm_own_number(c), item);
     return path_address(c->w->arena, q->e, ROLE_A, row, operand_block_of(y, q->path));
 }
 
@@ -423,7 +417,7 @@ static void emit_span_back(struct gemm_writer *c, const struct gemm_span *s)
 
 /* ---- a tile ---- */
 
-static void emit_span(struct gemm_writer *c, const struct gemm_span *s)
+void gemm_span(struct gemm_writer *c, const struct gemm_span *s)
 {
     const enum slot slot = gemm_slot(c->d->plan, c->r->back ? ROLE_B : ROLE_G);
     const struct segment *segment = &slot_irreps(c->w->problem, slot)->segment[s->segment];
@@ -443,155 +437,4 @@ static void emit_span(struct gemm_writer *c, const struct gemm_span *s)
     else
         emit_span_forth(c, s);
     line(c->o, "}");
-}
-
-/* Are there sums in shared memory? */
-static bool has_sums(const struct gemm_writer *c)
-{
-    bool any = false;
-    for (int i = 0; i < c->d->outputs; i++)
-        any |= gemm_sums_rows(c->r, i);
-    return any;
-}
-
-/* Zeros in sums in shared memory. */
-static void emit_zeros(struct gemm_writer *c)
-{
-    bool any = false;
-    for (int o = 0; o < c->d->outputs; o++) {
-        const struct operand *q = demand_operand(c->d, o);
-        if (!gemm_sums_rows(c->r, o))
-            continue;
-        any = true;
-        line(c->o, "cgtp_clear_weights(own.out.%s[%s][0], %d, %s);", q->symbol, own_number(c),
-             gemm_pitch(q->dim) * GEMM_ITEMS,
-             gemm_apart(c->r) ? "lane, CGTP_LANES"
-                              : arena_printf(c->w->arena, "thread, %d", c->r->members * 32));
-    }
-    if (any && gemm_apart(c->r))
-        line(c->o, "cgtp_sync_warp();");
-    else if (any)
-        line(c->o, "cgtp_sync_group<%d>();", c->r->members);
-}
-
-/* Their rows on their way from there. */
-static void emit_sums(struct gemm_writer *c)
-{
-    const int threads = c->r->members * 32;
-    for (int o = 0; o < c->d->outputs; o++) {
-        const struct operand *q = demand_operand(c->d, o);
-        if (!gemm_sums_rows(c->r, o))
-            continue;
-        if (c->r->members > 1 && gemm_apart(c->r)) {
-            line(c->o, "cgtp_add_members(own.out.%s, thread);", q->symbol);
-            line(c->o, "cgtp_sync_group<%d>();", c->r->members);
-        }
-        line(c->o,
-             "cgtp_put_items<%lld, %s>(l.%s + tile * (int64_t)%s, %s, own.out.%s[0], count_of(tile), thread, "
-             "%d);",
-             source_dim(q), truth(gemm_is_wide(q)), q->array,
-             source_rows_apart(c->w->arena, q, GEMM_ITEMS, "l."), source_stride(c->w, q), q->symbol, threads);
-    }
-}
-
-/* Copies of the next tile. */
-static void emit_next(struct gemm_writer *c, const char *to)
-{
-    line(c->o, "if (next < tiles) {");
-    gemm_copies(c, "next", to, c->r->members > 1 ? "member" : "0", c->r->members);
-    line(c->o, "}");
-    line(c->o, "cgtp_copies_commit();");
-}
-
-static void emit_tile(struct gemm_writer *c)
-{
-    const struct gemm_rows *r = c->r;
-    line(c->o, "CGTP_LOOP");
-    line(c->o, "for (; tile < tiles; tile = next) {");
-    line(c->o, "next = tile + step;");
-    line(c->o, "cgtp_copies_wait<0>();");
-    line(c->o, "cgtp_sync_group<%d>();", r->members);
-    if (r->stages > 1) {
-        line(c->o, "const %s &rows = own.ring[turn];", r->tile.name);
-        line(c->o, "turn = 1 - turn;");
-        emit_next(c, "own.ring[turn]");
-    }
-    emit_zeros(c);
-    for (int i = 0; i < r->spans; i++)
-        emit_span(c, &r->span[i]);
-    if (r->stages == 1 || has_sums(c))
-        line(c->o, "cgtp_sync_group<%d>();", r->members);
-    if (r->stages == 1)
-        emit_next(c, "own.ring[0]");
-    emit_sums(c);
-    line(c->o, "}");
-}
-
-/* ---- the kernel ---- */
-
-static void emit_head(struct gemm_writer *c)
-{
-    const char *items = source_items(c->w);
-    const struct gemm_rows *r = c->r;
-    struct out *o = c->o;
-    const int threads = r->teams * r->members * 32;
-    line(o,
-         "/* %s: a block of %d threads per multiprocessor, with %d bytes of dynamic shared memory: %s of %s, "
-         "each with "
-         "tiles of its own at equal distances. " SOURCE_WAITS " */",
-         r->name, threads, r->block.bytes, plural(c->w->arena, r->teams, "team"),
-         plural(c->w->arena, r->members, "warp"));
-    line(o, "CGTP_KERNEL(%d, 1) %s(const launch l)", threads, r->name);
-    line(o, "{");
-    line(o, "CGTP_SHARED(shared);");
-    line(o, "const int warp = cgtp_uniform(cgtp_warp());");
-    const int every = gemm_teams_alike(r);
-    if (r->members > 1 && every)
-        line(o, "const int team = warp / %d, member = (warp + team%s) %% %d;", r->members,
-             every > 1 ? arena_printf(c->w->arena, " / %d", every) : "", r->members);
-    else if (r->members > 1)
-        line(o, "const int team = warp / %d, member = warp %% %d;", r->members, r->members);
-    else
-        line(o, "const int team = warp;");
-    if (has_sums(c))
-        line(o, "const int lane = cgtp_lane(), thread = %s;",
-             r->members > 1 ? "member * CGTP_LANES + lane" : "lane");
-    line(o, "%s &block = *(%s *)shared;", r->block.name, r->block.name);
-    line(o, "%s &own = block.team[team];", r->team.name);
-    line(o, "const cgtp_policy once = cgtp_policy_stream();");
-    line(o, "const int64_t tiles = (%s + %d) / %d, step = %s;", items, GEMM_ITEMS - 1, GEMM_ITEMS,
-         scaled(c->w->arena, "(int64_t)cgtp_blocks()", r->teams));
-    line(o, "int64_t tile = (int64_t)team * cgtp_blocks() + cgtp_block(), next;");
-    line(o, "auto count_of = [&](int64_t i) {");
-    line(o, "return %s - i * %d < %d ? (int)(%s - i * %d) : %d;", items, GEMM_ITEMS, GEMM_ITEMS, items,
-         GEMM_ITEMS, GEMM_ITEMS);
-    line(o, "};");
-    if (r->stages > 1)
-        line(o, "int turn = 0;");
-    else
-        line(o, "const %s &rows = own.ring[0];", r->tile.name);
-    gemm_begin_launch(c);
-}
-
-/* Copies of the first tile. Weights are asked for before, as rows of all teams take a while to come. */
-static void emit_first(struct gemm_writer *c)
-{
-    line(c->o, "if (tile < tiles) {");
-    gemm_copies(c, "tile", "own.ring[0]", c->r->members > 1 ? "member" : "0", c->r->members);
-    line(c->o, "}");
-    line(c->o, "cgtp_copies_commit();");
-}
-
-void gemm_rows_kernel(struct gemm_writer *c)
-{
-    const struct gemm_rows *r = c->r;
-    emit_head(c);
-    if (r->resident) {
-        gemm_arrange_weights(c, r->teams * r->members * 32, emit_first);
-        line(c->o, "cgtp_sync_block();");
-    } else {
-        emit_first(c);
-    }
-    emit_tile(c);
-    gemm_end_launch(c);
 }

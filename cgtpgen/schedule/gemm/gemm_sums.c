@@ -25,10 +25,9 @@ static void take_channel(const struct gemm_path *q, const struct recipe *r, cons
             continue;
         const struct operand *x = source_input(q->c->w, r->input[i].source);
         const struct operand_block *b = operand_block_of(x, q->path);
-        const char *row = arena_printf(q->c->w->arena, "rows.%s[%s]", x->symbol, item);
         line(q->c->o, "real %su[%d];", r->input[i].name, b->components);
         line(q->c->o, "cgtp_take<%d>(%su, %s + %s%s);", (int)b->component, r->input[i].name,
-             plus_offset(q->c->w->arena, row, b->offset),
+             gemm_row(q, x, item),
              b->channel == 1 ? channel : arena_printf(q->c->w->arena, "(%s) * %d", channel, (int)b->channel),
              all ? "" : arena_printf(q->c->w->arena, ", %s < %d", channel, path_channels_b(q->e)));
     }
@@ -70,11 +69,11 @@ static void emit_outer(const struct gemm_path *q, const struct gemm_sum *s, int 
     for (int k = 0; k < q->v->w[i].parts; k++) {
         const struct operand *g = source_input(c->w, q->v->w[i].part[k].g);
         const struct operand_block *b = operand_block_of(g, q->path);
-        const char *row =
-            plus_offset(c->w->arena, arena_printf(c->w->arena, "rows.%s[item]", g->symbol), b->offset);
+        const char *row = gemm_row(q, g, "item");
         line(c->o, "cgtp_add_outer<%d, %d, %d, %s, %s%s>(%s, t%d, %s + chunk * %d, %s - chunk * %d);",
-             gemm_sum_pitch(c->d, g->dim), (int)b->channel, (int)b->component, whole ? "true" : "false",
-             parts ? "true" : "false", q->e->below ? ", true" : "", sum, q->v->w[i].part[k].t, row,
+             gemm_sum_pitch(c->d, gemm_sum_length(c->g, q->v->w[i].part[k].g)), (int)b->channel,
+             (int)b->component, whole ? "true" : "false", parts ? "true" : "false",
+             q->e->below ? ", true" : "", sum, q->v->w[i].part[k].t, row,
              s->tiles * GEMM_BLOCK * (int)b->channel,
              q->e->below ? "a" : arena_printf(c->w->arena, "%d", path_channels_g(q->e)),
              s->tiles * GEMM_BLOCK);
@@ -191,7 +190,7 @@ static void emit_zeros(struct gemm_writer *c)
 static void emit_next(struct gemm_writer *c, const char *to)
 {
     line(c->o, "if (next < tiles) {");
-    gemm_copies(c, "next", to, "warp", c->g->warps);
+    gemm_copies(c, "next", to, "warp", c->g->warps, 0);
     line(c->o, "}");
     line(c->o, "cgtp_copies_commit();");
 }
@@ -244,12 +243,36 @@ static bool has_below(const struct gemm_writer *c)
     return any;
 }
 
+/* Where each set's windows begin; in the kernel, the block's. */
+static void emit_windows(struct gemm_writer *c, bool inside)
+{
+    const struct gemm *g = c->g;
+    const int inputs = c->w->form->inputs;
+    for (int i = 0; i < inputs; i++) {
+        const struct operand *q = source_input(c->w, i);
+        if (!demand_reads(c->d, i) || gemm_sum_length(g, i) >= q->dim)
+            continue;
+        if (inside) {
+            line(c->o, "const int %sfirst = %s_%sfirst[cgtp_block() %% %d];", q->symbol, g->name, q->symbol,
+                 g->sets);
+            continue;
+        }
+        const char *all = "";
+        for (int set = 0; set < g->sets; set++)
+            all = arena_printf(c->w->arena, "%s%s%d", all, set ? ", " : "",
+                               g->sum_window[set * inputs + i].first);
+        line(c->o, "/* %s: where what the blocks of a set read begins in a row. */", q->symbol);
+        line(c->o, "CGTP_TABLE int %s_%sfirst[%d] = {%s};", g->name, q->symbol, g->sets, all);
+    }
+}
+
 void gemm_sums_kernel(struct gemm_writer *c)
 {
     const char *items = source_items(c->w);
     const struct gemm *g = c->g;
     struct arena *a = c->w->arena;
     struct out *o = c->o;
+    emit_windows(c, false);
     line(o,
          "/* %s_sums: blocks of %d threads with %d bytes of dynamic shared memory, %d on a multiprocessor; "
          "%s %s all "
@@ -267,6 +290,7 @@ void gemm_sums_kernel(struct gemm_writer *c)
                         : arena_printf(a, "cgtp_block() %% %d * %d + %s", g->sets, g->warps, mine));
     line(o, "const int64_t own = %s, step = %s;", divided(a, "cgtp_block()", g->sets),
          divided(a, "cgtp_blocks()", g->sets));
+    emit_windows(c, true);
     line(o, "const int64_t tiles = (%s + %d) / %d;", items, g->sum_items - 1, g->sum_items);
     line(o, "const cgtp_policy once = cgtp_policy_stream();");
     line(o, "auto count_of = [&](int64_t i) {");
