@@ -17,7 +17,7 @@ sys.path[:0] = [HERE, f'{HERE}/..', f'{HERE}/../../runtime/python']
 import packages  # noqa: E402
 import torch  # noqa: E402
 from cgtpgen.models import accelerate, radial, report, restore, specs  # noqa: E402
-from left_out import told, written  # noqa: E402
+from left_out import told  # noqa: E402
 from tap import done, ok  # noqa: E402
 
 DEVICE = 'cuda' if '--device=cuda' in sys.argv else 'cpu'
@@ -188,7 +188,8 @@ def main():
         near(by_atom(case, copy.deepcopy(model)), by_atom(case, case.like(torch.float64, DEVICE)), 'f64', terms, 'f64: virials of atoms')
     with tempfile.TemporaryDirectory() as folder:
         specs(case.like(torch.float64, DEVICE), folder)
-        ok(told(folder) and told(folder) == written(folder), 'specs: the generator warns of what comments say, and of nothing else', told(folder))
+        found = told(folder)
+        ok(found and not any(found.values()), f'specs: the generator warns of none of the {len(found)}', found)
     differences(case, model, terms)
     dynamics(case, model, terms)
     done()

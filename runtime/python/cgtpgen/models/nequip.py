@@ -12,6 +12,7 @@ from typing import Any, Optional
 import torch
 from torch import Tensor
 
+from .e3nn_specs import reader
 from .fast import Fast, Left, Site, Sites, name_of, names_of
 from .graphs import Step, can_be_recorded, replayed
 from .kernels import Kernels, Spec
@@ -158,8 +159,10 @@ def contracter_spec(tp: Any, dtype: str) -> Spec:
                                 if out in one * two]
     irreps = {slot: "+".join(f"{tp.mul}x{ir}" for _, ir in of)
               for slot, of in zip("xyz", (tp.irreps_in1, tp.irreps_in2, tp.irreps_out))}
+    muls = [[tp.mul] * len(of) for of in (tp.irreps_in1, tp.irreps_in2, tp.irreps_out)]
     return Spec("contracter", lambda name: json.dumps({
         "cgtp": 1, "name": name, "irreps": irreps, "instructions": [[*path, "uuu"] for path in found],
+        **reader.unused_of(muls, found),
         "normalization": {"irrep": tp.irrep_normalization or "none", "path": "none"}, "precision": dtype,
         "index": {"x": "item", "y": "receiver", "w": "shared", "z": "item"}}) + "\n")
 
