@@ -29,6 +29,8 @@ def spec_of(product: Any, name: str, **keys: Any) -> str:
         "normalization": {"irrep": "none", "path": "none"},
         "precision": str(product.output_mask.dtype).rpartition(".")[2],
     }
+    muls = [[mul for mul, _ in irreps] for irreps in (product.irreps_in1, product.irreps_in2, product.irreps_out)]
+    spec |= unused_of(muls, [(i.i_in1, i.i_in2, i.i_out) for i in product.instructions if i.path_weight])
     if product.shared_weights and product.weight_numel:
         spec["index"] = {"w": "shared"}
     lines = [f"{key}: {json.dumps(value)}" for key, value in (spec | keys).items()]
@@ -36,6 +38,16 @@ def spec_of(product: Any, name: str, **keys: Any) -> str:
     lines += [f'  - [{i.i_in1}, {i.i_in2}, {i.i_out}, "{i.connection_mode}", {json.dumps(bool(i.has_weight))}, '
               f"{_square(float(i.path_weight))}]" for i in product.instructions]
     return "\n".join(lines) + "\n"
+
+
+def unused_of(muls: Any, paths: Any) -> dict[str, Any]:
+    """The key `unused`: segments that no path reads or writes; none where there is no such.
+
+    muls: of the segments of x, y and z; paths: the segments of x, y and z of each that contributes."""
+    there = [path for path in paths if all(of[number] for of, number in zip(muls, path))]
+    used = [{path[slot] for path in there} for slot in range(3)]
+    unused = {slot: [n for n, mul in enumerate(of) if mul and n not in numbers] for slot, of, numbers in zip("xyz", muls, used)}
+    return {"unused": {slot: found for slot, found in unused.items() if found}} if any(unused.values()) else {}
 
 
 def _square(coefficient: float) -> str:

@@ -36,7 +36,7 @@ UNSEEN = {
         kernel_name_twice kernel_type kernel_type_unsigned''',
     'numbers of segments': '''
         problem_index_empty problem_index_only_one problem_index_range problem_variance_merged problem_variance_x
-        problem_variance_yz problem_z_variance_of_filter''',
+        problem_variance_yz problem_z_variance_of_filter unused_index unused_used''',
     'multiplicities': '''
         problem_elementwise_mul problem_multiplicity_of_product problem_multiplicity_u_lt_vw problem_multiplicity_uuu
         problem_multiplicity_uuu_y problem_multiplicity_uuw problem_multiplicity_uvu problem_multiplicity_uvu_lt_v
@@ -100,7 +100,7 @@ def test_words():
     def same(found, wanted, name):
         equal(sorted(map(str, found)), wanted, f'words of {name}')
     same(properties, said({odd: 1}), 'the spec')
-    for key in ('irreps', 'normalization', 'variance', 'index', 'tune'):
+    for key in ('irreps', 'normalization', 'variance', 'unused', 'index', 'tune'):
         same(properties[key]['properties'], said({key: f'{{{odd}: 1}}'}), key)
     same(properties['layout']['then']['properties'], said({'layout': f'{{{odd}: 1}}'}), 'layout, a mapping')
     same(definitions['layout']['enum'], said({'layout': odd}), 'layout')

@@ -120,6 +120,7 @@ static void everything(void **state)
              "  - [1, 0, 1, 'u<vw', true, 0.25]\n"
              "normalization: {irrep: norm, path: none}\n"
              "variance: {x: [1, 0.5], z: [2, 1e-3]}\n"
+             "unused: {y: [1], z: [1, 0]}\n"
              "index: {x: sender, z: receiver, w: shared}\n"
              "edges: any\n"
              "reduction: atomic\n"
@@ -167,6 +168,11 @@ static void everything(void **state)
     assert_place(s->variance[0].pos, "[1, 0.5]");
     assert_int_equal(s->variance[1].n, 0);
     assert_string_equal(rational(s->variance[2].value[1]), "1/1000");
+    assert_int_equal(s->unused[SLOT_X].n, 0);
+    assert_int_equal(s->unused[SLOT_Y].n, 1);
+    assert_int_equal(s->unused[SLOT_G].n, 2);
+    assert_int_equal(s->unused[SLOT_G].segment[0].number, 1);
+    assert_place(s->unused[SLOT_G].segment[1].pos, "0");
     assert_int_equal(s->index[SLOT_X], INDEX_SENDER);
     assert_int_equal(s->index[SLOT_Y], INDEX_ITEM);
     assert_int_equal(s->index[SLOT_W], INDEX_SHARED);

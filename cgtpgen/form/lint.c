@@ -14,6 +14,7 @@ struct linter {
     struct diag *diag;
     const struct path *weighted, *unweighted; /* one of each that contributes; NULL: none does */
     bool *used[SLOT_COUNT];                   /* of each segment of x, y, z: by a path that contributes */
+    bool *meant[SLOT_COUNT];                  /* and does the spec say that it is unused? */
     bool made[TYPES];                         /* irreps that the product of x and y has */
     bool useful[2][TYPES]; /* irreps that make one of z with something of the other input, x or y */
 };
@@ -75,6 +76,34 @@ static void find_paths(struct linter *l)
     }
 }
 
+static const char *segment_of(struct linter *l, enum slot slot, int segment)
+{
+    const struct segment *s = &slot_irreps(l->problem, slot)->segment[segment];
+    return arena_printf(l->arena, "%s, segment %d of %s", segment_text(l->arena, s->mul, s->ir), segment,
+                        slot_name[slot]);
+}
+
+/* What the spec says to be unused: errors where it is not so. */
+static void find_unused(struct linter *l, enum slot slot)
+{
+    const int segments = slot_irreps(l->problem, slot)->n;
+    const struct spec_unused *unused = &l->problem->spec->unused[slot];
+    bool *meant = l->meant[slot] = NEW_ARRAY(l->arena, bool, segments + 1);
+    for (int i = 0; i < unused->n; i++) {
+        const struct spec_segment *s = &unused->segment[i];
+        if (s->number >= segments)
+            diag_report(l->diag, DIAG_NO_SEGMENT, s->pos, "there is no segment %d in %s, which has %d",
+                        s->number, slot_name[slot], segments);
+        else if (l->used[slot][s->number])
+            diag_report(l->diag, DIAG_USELESS_KEY, s->pos, "a path %s %s",
+                        slot == SLOT_G ? "writes" : "reads", segment_of(l, slot, s->number));
+        else if (meant[s->number])
+            diag_report(l->diag, DIAG_LISTED_TWICE, s->pos, "segment %d is listed twice", s->number);
+        else
+            meant[s->number] = true;
+    }
+}
+
 /* Segments are looked for from the start of the text, so only as many as can be shown. */
 static struct pos place_of(struct linter *l, enum slot slot, int segment)
 {
@@ -91,11 +120,10 @@ static void check_inputs(struct linter *l, enum slot slot)
     for (int i = 0; i < irreps->n; i++) {
         const struct segment *s = &irreps->segment[i];
         struct irrep other = other_parity(s->ir);
-        if (l->used[slot][i] || !s->mul)
+        if (l->used[slot][i] || l->meant[slot][i] || !s->mul)
             continue;
-        diag_report(l->diag, DIAG_DEAD_INPUT, place_of(l, slot, as_written ? i : -1),
-                    "no path reads %s, segment %d of %s", segment_text(l->arena, s->mul, s->ir), i,
-                    slot_name[slot]);
+        diag_report(l->diag, DIAG_DEAD_INPUT, place_of(l, slot, as_written ? i : -1), "no path reads %s",
+                    segment_of(l, slot, i));
         if (as_written && spec->has_z && spec->sugar != SUGAR_NONE && l->useful[slot][type_of(other)])
             diag_suggest(l->diag, segment_text(l->arena, s->mul, other));
     }
@@ -106,10 +134,9 @@ static void check_segments_of_z(struct linter *l)
 {
     const struct spec *spec = l->problem->spec;
     for (int i = 0; i < spec->z.n; i++)
-        if (!l->used[SLOT_G][i] && spec->z.segment[i].mul)
+        if (!l->used[SLOT_G][i] && !l->meant[SLOT_G][i] && spec->z.segment[i].mul)
             diag_report(l->diag, DIAG_DEAD_OUTPUT, place_of(l, SLOT_G, i),
-                        "no path writes %s, segment %d of z: it is always zero",
-                        segment_text(l->arena, spec->z.segment[i].mul, spec->z.segment[i].ir), i);
+                        "no path writes %s: it is always zero", segment_of(l, SLOT_G, i));
 }
 
 /* Segments of a filter whose multiplicity means nothing, and is that of no segment of x: written for another.
@@ -222,6 +249,9 @@ void lint(const struct problem *problem, const struct form *form, struct diag *d
     const struct spec *spec = problem->spec;
     find_types(&l);
     find_paths(&l);
+    find_unused(&l, SLOT_X);
+    find_unused(&l, SLOT_Y);
+    find_unused(&l, SLOT_G);
     if (spec->index_pos[SLOT_W].line > 0 && !problem->weight_numel)
         diag_report(diag, DIAG_DEAD_INDEX, spec->index_pos[SLOT_W],
                     "w has an index, but no path of this product has weights");

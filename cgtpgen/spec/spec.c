@@ -7,6 +7,7 @@
 #include "spec/kernels.h"
 #include "spec/mend.h"
 #include "spec/names.h"
+#include "spec/segments.h"
 #include "spec/tune.h"
 
 #include <limits.h>
@@ -21,6 +22,7 @@ enum key {
     KEY_ORDER,
     KEY_NORMALIZATION,
     KEY_VARIANCE,
+    KEY_UNUSED,
     KEY_INDEX,
     KEY_EDGES,
     KEY_REDUCTION,
@@ -35,9 +37,9 @@ enum key {
 };
 
 static const char *const key_name[KEYS] = {
-    "cgtp",          "name",      "description", "irreps", "instructions", "order",
-    "normalization", "variance",  "index",       "edges",  "reduction",    "accumulate",
-    "index_type",    "precision", "layout",      "rows",   "kernels",      "tune",
+    "cgtp",      "name",   "description", "irreps",  "instructions", "order",      "normalization",
+    "variance",  "unused", "index",       "edges",   "reduction",    "accumulate", "index_type",
+    "precision", "layout", "rows",        "kernels", "tune",
 };
 
 static const char *const sugar_name[] = {"channelwise", "fully_connected", "elementwise", "full"};
@@ -204,26 +206,6 @@ static void read_normalization(struct reader *r, const struct node *node, struct
     if (found[1])
         spec->path_normalization = (enum path_normalization)field_word(
             r, found[1]->value, path_normalization_name, PATH_NORMALIZATIONS, PATH_ELEMENT);
-}
-
-static void read_variance(struct reader *r, const struct node *node, struct spec *spec)
-{
-    static const char *const keys[] = {"x", "y", "z"};
-    const struct entry *found[3];
-    if (!field_mapping(r, node, "a mapping {x: [...], y: [...], z: [...]}", keys, 3, found))
-        return;
-    for (int i = 0; i < 3; i++) {
-        if (!found[i])
-            continue;
-        const struct node *list = found[i]->value;
-        struct spec_variance *out = &spec->variance[i];
-        out->pos = list->pos;
-        if (!field_list(r, list, "a list of variances, one number a segment"))
-            continue;
-        out->value = NEW_ARRAY(r->arena, struct rat, list->n + 1);
-        for (int k = 0; k < list->n; k++)
-            field_number(r, list->child[k], "a variance such as 1.0", &out->value[out->n++]);
-    }
 }
 
 /* False when it is wrong, so that nothing is concluded from it. */
@@ -504,7 +486,9 @@ static void read_root(struct reader *r, const struct node *root, struct spec *sp
     if (found[KEY_NORMALIZATION])
         read_normalization(r, found[KEY_NORMALIZATION]->value, spec);
     if (found[KEY_VARIANCE])
-        read_variance(r, found[KEY_VARIANCE]->value, spec);
+        segments_read_variance(r, found[KEY_VARIANCE]->value, spec);
+    if (found[KEY_UNUSED])
+        segments_read_unused(r, found[KEY_UNUSED]->value, spec);
     bool index_known = !found[KEY_INDEX] || read_index(r, found[KEY_INDEX]->value, spec);
     spec->sorted = read_choice(r, found[KEY_EDGES], edges_name, true);
     spec->reduction = REDUCTION_DETERMINISTIC;

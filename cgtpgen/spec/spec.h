@@ -34,6 +34,15 @@ struct spec_variance {
     struct pos pos;
 };
 
+/* Segments of an operand that no path is to read or write. */
+struct spec_unused {
+    int n;
+    struct spec_segment {
+        int number; /* not yet checked */
+        struct pos pos;
+    } * segment;
+};
+
 /* One term of a user-spelled kernel: Q_<target>(name, name, name), the names in slot order x y w g less the
  * target. */
 struct spec_term {
@@ -96,7 +105,8 @@ struct spec {
     struct spec_instruction *instruction;
     enum irrep_normalization irrep_normalization;
     enum path_normalization path_normalization;
-    struct spec_variance variance[3]; /* x, y, z */
+    struct spec_variance variance[3];      /* x, y, z */
+    struct spec_unused unused[SLOT_COUNT]; /* of x, y and z */
     enum index_kind index[SLOT_COUNT];
     struct pos index_pos[SLOT_COUNT];
     bool sorted; /* edges: sorted */

@@ -55,6 +55,9 @@ void spec_print(struct text *out, const struct spec *s)
                 index_type_name[s->index64], spec_precision(out->arena, s));
     if (spec_has_strides(s))
         text_printf(out, "  rows %s\n", spec_rows(out->arena, s));
+    for (int i = 0; i < SLOT_COUNT; i++)
+        for (int k = 0; k < s->unused[i].n; k++)
+            text_printf(out, "  unused %s %d\n", slot_name[i], s->unused[i].segment[k].number);
     for (int k = 0; k < s->kernels; k++)
         print_kernel(out, &s->kernel[k]);
     for (int k = 0; k < s->knobs; k++)

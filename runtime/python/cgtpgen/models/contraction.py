@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .e3nn_specs import reader
 from .fast import Again, Fast, Left, Site
 from .kernels import Spec
 
@@ -116,6 +117,7 @@ class Chain:
             rows = {slot: "+".join(f"{mul}x{ir}" for ir in of) for slot, of in zip("xyz", (x, self.irreps, z))}
             return Spec(kind, lambda name: json.dumps({
                 "cgtp": 1, "name": name, "irreps": rows, "instructions": instructions, "precision": dtype,
+                **reader.unused_of([[mul] * len(of) for of in (x, self.irreps, z)], [path[:3] for path in instructions]),
                 "normalization": {"irrep": "component", "path": "none"}, **keys}) + "\n")
         below, made = self.irreps, []
         for level in self.levels:

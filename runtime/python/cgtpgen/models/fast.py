@@ -114,6 +114,14 @@ class Fast:
         self.fit()
 
 
+class Imported(Fast):
+    """What a program of AOTInductor has to import before it is loaded."""
+
+    @property
+    def _nequip_custom_ops_libs(self) -> tuple[str, ...]:
+        return (Kernels(self.cgtp_made.folder).name,)
+
+
 def rebuild(base: type, mixin: type) -> Any:
     return base.__new__(fast_class(base, mixin))
 

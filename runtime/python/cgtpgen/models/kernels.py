@@ -31,8 +31,6 @@ from typing import Any, NamedTuple, Optional
 from .. import generator, runtime
 
 DEVICES = {"cpu": "c", "cuda": "cuda"}  # and their backends
-DEAD = ("dead-input", "dead-output")     # warnings of what a product leaves out of rows
-Texts = dict[str, str]                   # specs by name
 
 
 class Spec(NamedTuple):
@@ -73,8 +71,7 @@ class Kernels:
         for name, spec in found.items():
             path = f"{self.folder}/specs/{name}.yaml"
             if not os.path.exists(path):
-                text = spec.text(name)
-                _write(path, unused(text) + text)
+                _write(path, spec.text(name))
         if not os.path.exists(f"{self.folder}/.gitignore"):
             _write(f"{self.folder}/.gitignore", "/build/\n/site/\n")
         return list(found)
@@ -143,8 +140,7 @@ class Kernels:
         shutil.rmtree(sources, ignore_errors=True)
         for number, device in enumerate(devices):
             into = sources if number == 0 else f"{sources}/{device}"
-            _run([generator(), f"--backend={DEVICES[device]}", f"--emit=header,source,{self.framework}", *(f"-Wno-{w}" for w in DEAD),
-                  "-o", into, *(f"{self.folder}/specs/{name}.yaml" for name in names)], "generating")
+            _run([generator(), f"--backend={DEVICES[device]}", f"--emit=header,source,{self.framework}", "-o", into, *(f"{self.folder}/specs/{name}.yaml" for name in names)], "generating")
         steps = len(glob.glob(f"{sources}/**/*.c*", recursive=True)) + len(names) * len(devices) + 1
         environment = {"CFLAGS": flags()} | os.environ | {"PYTHONUNBUFFERED": "1"}
         log = f"{self.folder}/build/log"
@@ -211,18 +207,6 @@ class Kernels:
                 if not fit:
                     raise BuildError(f"{name} in {self.package} is built for sm_{', sm_'.join(has['cuda']['architectures'])}, "
                                      f"the GPU is sm_{major}{minor}: build it with CGTP_CUDA_ARCHS={major}{minor}")
-
-
-def unused(spec: str) -> str:
-    """A spec's first lines, comments: what of a model's rows its product leaves out, of which cgtpgen warns."""
-    try:
-        told = subprocess.run([generator(), "--lint", "--diagnostics=json", "-Wno-all", *(f"-W{name}" for name in DEAD), "-"],
-                              input=spec, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    except FileNotFoundError:  # no generator: nothing warns
-        return ""
-    found = [f"#   {json.loads(line)['message']}\n" for line in told.stderr.splitlines()] if told.returncode == 0 else []
-    why = f"# Rows are the model's, whatever of them this product leaves out (cgtpgen {' '.join(f'-Wno-{name}' for name in DEAD)}):\n"
-    return "".join([why, *found] if found else [])
 
 
 def where(folder: Optional[str]) -> str:

@@ -1,36 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""NequIP: convolutions, and self connections by species; Allegro's contractions.
+"""NequIP: convolutions, and self connections by species.
 
 `nequip-compile` and training take the kernels as a model modifier, `enable_cgtpgen`, which `register` adds to those that
 NequIP finds in a model; with an installed wheel NequIP has that done itself (nequip_extension.py).
 """
 from __future__ import annotations
 
-import json
 from typing import Any, Optional
 
 import torch
 from torch import Tensor
 
-from .fast import Fast, Left, Site, Sites, name_of, names_of
+from .allegro import CONTRACTER, LAYER, Contracter, Layers
+from .fast import Fast, Imported, Left, Site, Sites, name_of, names_of
 from .graphs import Step, can_be_recorded, replayed
-from .kernels import Kernels, Spec
 from .radial import Paired, layer_of, once, pairs_for
 from .products import convolution_spec, is_by_species, species_of, species_spec, weights_by_species, why_not
 
 SCATTER = "nequip.nn._tp_scatter_base.TensorProductScatter"
 BLOCK = "nequip.nn.interaction_block.InteractionBlock"
-LAYER = "nequip.nn.mlp.ScalarLinearLayer"
 EMBED = "nequip.nn.embedding.node.NodeTypeEmbed"
-CONTRACTER = "allegro.nn._strided._contract.Contracter"
-
-
-class Imported(Fast):
-    """What a program of AOTInductor has to import before it is loaded."""
-
-    @property
-    def _nequip_custom_ops_libs(self) -> tuple[str, ...]:
-        return (Kernels(self.cgtp_made.folder).name,)
 
 
 class Scatter(Imported):
@@ -108,32 +97,6 @@ class SelfConnection(Imported):
         return self.cgtp(x, x.new_ones(x.shape[0], 1), weights, (species.index, species.item), receivers=x.shape[0])
 
 
-class Contracter(Imported):
-    """Allegro's Contracter: rows are brought into a segment's order, and back."""
-
-    def typed(self) -> Tensor:
-        return self.w3j
-
-    def attach(self, layers: list[Any]) -> None:
-        self.cgtp_parts = [[ir.dim for _, ir in irreps] for irreps in (self.irreps_in1, self.irreps_in2, self.irreps_out)]
-        self.keep(layers[0].Convolution(internal_weights=False))
-
-    def cgtp_rows(self, x: Tensor, dims: list[int]) -> Tensor:
-        return torch.cat([part.flatten(1) for part in x.reshape(-1, self.mul, sum(dims)).split(dims, 2)], 1)
-
-    def forward(self, x1: Tensor, x2: Tensor, idxs: Tensor) -> Tensor:
-        weights = self.weights.reshape(-1, self.num_paths).T.expand(self.num_paths, self.mul).reshape(1, -1)
-        graph = self.__dict__.get("cgtp_graph")
-        z = self.cgtp(self.cgtp_rows(x1, self.cgtp_parts[0]), self.cgtp_rows(x2, self.cgtp_parts[1]), weights,
-                      (idxs, idxs) if graph is None else graph)
-        parts = z.split([self.mul * dim for dim in self.cgtp_parts[2]], 1)
-        return torch.cat([part.unflatten(1, (self.mul, -1)) for part in parts], 2)
-
-
-    def cgtp_ends(self, edge_index: Tensor) -> tuple[Tensor, Tensor]:
-        return edge_index[0], edge_index[0]
-
-
 class Recorded(Fast):
     """A GraphModel whose force steps are CUDA graphs."""
 
@@ -141,7 +104,7 @@ class Recorded(Fast):
         pass
 
     def __call__(self, data: Any) -> Any:
-        convolutions = [module for module in self.modules() if isinstance(module, (Scatter, Contracter))]
+        convolutions = [module for module in self.modules() if isinstance(module, (Scatter, Contracter, Layers))]
         if convolutions and not self.training and "edge_index" in data and can_be_recorded(data):
             made = replayed(Step(self, convolutions, lambda data, graph: super(Recorded, self).__call__(data)), data)
             if made is not None:
@@ -150,18 +113,6 @@ class Recorded(Fast):
 
 
 STEPS = {"nequip.nn.graph_model.GraphModel": Recorded}
-
-
-def contracter_spec(tp: Any, dtype: str) -> Spec:
-    found = tp.instructions or [(i, j, k) for k, (_, out) in enumerate(tp.irreps_out)
-                                for i, (_, one) in enumerate(tp.irreps_in1) for j, (_, two) in enumerate(tp.irreps_in2)
-                                if out in one * two]
-    irreps = {slot: "+".join(f"{tp.mul}x{ir}" for _, ir in of)
-              for slot, of in zip("xyz", (tp.irreps_in1, tp.irreps_in2, tp.irreps_out))}
-    return Spec("contracter", lambda name: json.dumps({
-        "cgtp": 1, "name": name, "irreps": irreps, "instructions": [[*path, "uuu"] for path in found],
-        "normalization": {"irrep": tp.irrep_normalization or "none", "path": "none"}, "precision": dtype,
-        "index": {"x": "item", "y": "receiver", "w": "shared", "z": "item"}}) + "\n")
 
 
 def sites(model: torch.nn.Module) -> Sites:
@@ -173,10 +124,6 @@ def sites(model: torch.nn.Module) -> Sites:
             found |= scatter_sites(path, module, names)
         elif BLOCK in names:
             found |= block_sites(path, inside, module, embed)
-        elif CONTRACTER in names:
-            found[path] = Site(path, module, Contracter, lambda dtype, tp=module: [contracter_spec(tp, dtype)],
-                               what="contraction") if type(module).__qualname__ == "Contracter" else \
-                Left(path, module, "another modifier computes it")
     return found
 
 

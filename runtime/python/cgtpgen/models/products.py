@@ -130,7 +130,9 @@ def species_spec(product: Any, dtype: str) -> Spec:
             "cgtp": 1, "name": name, "irreps": {"x": str(product.irreps_in1), "y": "0e", "z": str(product.irreps_out)},
             "normalization": {"irrep": "none", "path": "none"}, "precision": dtype,
             "index": {"x": "item", "y": "item", "w": "sender", "z": "item"}, "edges": "any",
-            "kernels": ["forward", "backward", "double_backward", ALONG_X]}.items()]
+            "kernels": ["forward", "backward", "double_backward", ALONG_X],
+            **reader.unused_of([[mul for mul, _ in product.irreps_in1], [1], [mul for mul, _ in product.irreps_out]],
+                               [(i.i_in1, 0, i.i_out) for i in product.instructions if i.path_weight])}.items()]
         lines += ["instructions:", *(f'  - [{i.i_in1}, 0, {i.i_out}, "uvw", true, {reader._square(float(i.path_weight))}]'
                                      for i in product.instructions)]
         return "\n".join(lines) + "\n"

@@ -9,12 +9,12 @@ from typing import Any, Optional
 import torch
 
 from . import graphs as recorded
-from . import harmonics, mace, nequip, products, radial, sevenn
+from . import allegro, harmonics, mace, nequip, products, radial, sevenn
 from .fast import Left, Site, Sites, is_fast, names_of, replace, undo
 from .kernels import BuildError, Kernels, where
 from .table import Table, difference, timed
 
-FAMILIES = mace, nequip, sevenn
+FAMILIES = mace, nequip, allegro, sevenn
 STEPS = mace.STEPS | nequip.STEPS | sevenn.STEPS  # whose calls are force steps
 DTYPES = "float32", "float64"
 
