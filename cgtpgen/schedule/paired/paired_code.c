@@ -84,8 +84,8 @@ static const char *weight_at(const struct kind_writer *k, const char *row, int p
     return arena_printf(arena_of(k), "%s + u", weight_after(k, row, path));
 }
 
-/* Are weights where they are by which set it is? Then each has an address of its own, which the compiler would compute once
- * and spill; it is to add to that of weight 0. */
+/* Are weights where they are by which set it is? Then each has an address of its own, which the compiler
+ * would compute once and spill; it is to add to that of weight 0. */
 static bool is_moved(const struct kind_writer *k, const struct operand *weights)
 {
     return weights->slot == SLOT_W && weights->index == INDEX_SHARED && k->kind->sets > 1;
@@ -174,8 +174,7 @@ static const char *argument(const struct device_path *f, int operand)
     if (paired_keeps(g, source))
         return arena_printf(a, "%sall[%d]", q->symbol, (k->path + copy) * k->set->lanes);
     if (is_moved(k, q))
-        return arena_printf(a, "*(%s)",
-                            weight_after(k, arena_printf(a, "%sall", q->symbol), k->path + copy));
+        return arena_printf(a, "*(%s)", weight_after(k, arena_printf(a, "%sall", q->symbol), k->path + copy));
     return arena_printf(a, "*(%s)", weight_at(k, input_row(k, q), k->path + copy));
 }
 
