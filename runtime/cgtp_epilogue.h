@@ -333,17 +333,17 @@ CGTP_DEVICE bool cgtp_hand_over(const Tiles &tiles, const Graph &graph, const cg
 /* ---- sums over the warps of a group, over the edges of a node ---- */
 
 /* Vectors of `dim` numbers, of rows of `length`, one from each warp of a group and item: sums over the group, in the
- * order of its warps. Item i's go to row(i). All lanes of the group share the work. */
+ * order of its warps. Item i's go to row(i). All lanes of the group share the work; thread: the lane's number in it. */
 template <int dim, int warps, cgtp_how how, int length, typename Row>
-CGTP_DEVICE void cgtp_reduce_across_warps(Row row, const real *from, int items)
+CGTP_DEVICE void cgtp_reduce_across_warps(Row row, const real *from, int items,
+                                          int thread = cgtp_warp() % warps * CGTP_LANES + cgtp_lane())
 {
     if constexpr (how == CGTP_ADD && warps == 1 && sizeof(real) == 4 && dim % CGTP_WIDE == 0 &&
                   length % CGTP_WIDE == 0) {
-        for (int at = cgtp_lane() * CGTP_WIDE; at < items * dim; at += CGTP_LANES * CGTP_WIDE)
+        for (int at = thread * CGTP_WIDE; at < items * dim; at += CGTP_LANES * CGTP_WIDE)
             cgtp_add16(row(at / dim) + at % dim, from + at / dim * length + at % dim);
     } else
-        for (int at = cgtp_warp() % warps * CGTP_LANES + cgtp_lane(); at < items * dim;
-             at += warps * CGTP_LANES) {
+        for (int at = thread; at < items * dim; at += warps * CGTP_LANES) {
             const int i = at / dim, j = at % dim;
             real sum = from[i * warps * length + j];
             CGTP_UNROLL

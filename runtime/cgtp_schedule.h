@@ -67,7 +67,7 @@ struct cgtp_tile_prologue {
  * group: warps of the block that take tiles together; 0: each for itself. waits: do tiles wait for others?
  */
 enum { CGTP_TEAMS = -1 };
-template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
+template <int nodes, int group, bool waits, bool of_several = false> struct cgtp_tile_scheduler {
     static constexpr bool teams = nodes < 0;
     cgtp_tile *tile;              /* of this warp */
     int step;                     /* warps: their first tiles; later ones have tickets */
@@ -75,8 +75,8 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
     int64_t length, short_length; /* and their edges; those of the first round of short ones */
     unsigned *started;            /* how many blocks of the set have, */
     int blocks;                   /* of so many */
-    unsigned *queue;              /* tickets of tiles */
-    int team;                     /* nodes < 0: warps of a team */
+    unsigned *queue;              /* tickets of tiles; of_several sets, whose loops leave no registers for that: started + number, */
+    int number, team;             /* anew for each; nodes < 0: warps of a team */
     int64_t from, last;           /* nodes == 0: the edges are those from here to there */
     int64_t kept;                 /* those before have rows in the buffer of edges */
     bool sums;                    /* do sums of receivers leave? */
@@ -87,8 +87,8 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
                                     int channel_block)
         : tile(tile_), step(p.warps[s]), long_tiles(p.tiles[s]), rounds(p.rounds[s]), tickets(p.tickets[s]), length(p.length[s]),
           short_length(p.short_length[s]), started(counters + s), blocks(p.first[s + 1] - p.first[s]),
-          queue(counters + p.queue[s] + channel_block), team(p.team[s]), from(p.turn.from), last(p.turn.end),
-          kept(p.turn.kept), sums(p.turn.first)
+          queue(counters + p.queue[s] + channel_block), number(p.queue[s] + channel_block - s), team(p.team[s]), from(p.turn.from),
+          last(p.turn.end), kept(p.turn.kept), sums(p.turn.first)
     {
     }
 
@@ -126,7 +126,7 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
     {
         if (waits && (int)cgtp_tickets(started) < blocks)
             return -1;
-        return tickets - 1 - (int)cgtp_ticket(queue);
+        return tickets - 1 - (int)cgtp_ticket(of_several ? cgtp_opaque_global(started) + number : queue);
     }
 
     /* What the first lane of the warp, or the group, asks for, in all lanes: slot, a number in shared memory through which
@@ -149,7 +149,7 @@ template <int nodes, int group, bool waits> struct cgtp_tile_scheduler {
     CGTP_MEMBER int whole_ticket(void) const
     {
         const bool first = cgtp_lane() == 0 && (group <= 1 || cgtp_warp() % (group > 1 ? group : 1) == 0);
-        return first ? step + (int)cgtp_ticket(queue) : 0;
+        return first ? step + (int)cgtp_ticket(of_several ? cgtp_opaque_global(started) + number : queue) : 0;
     }
     template <typename Graph> static CGTP_MEMBER int64_t whole_row(const Graph &graph, int t)
     {

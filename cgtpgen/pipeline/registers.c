@@ -15,9 +15,8 @@ enum {
      * senders of 3), 3 of the ring, 4 of policies for L2. */
     STATE_LEAST = 26,
     STATE_OF_ORDER = 3,    /* rows of items, which are not those of edges: as senders */
-    STATE_OF_SEVERAL = 16, /* where a block goes from set to set and its warps sum: set, whether it helps, its
-                            * order, warp, the group's barrier, queue, broadcast and sums, for this set and
-                            * the next */
+    STATE_OF_SEVERAL = 16, /* where a block goes from set to set and its warps sum: set, first tile, the
+                            * group's barrier, broadcast and sums, for this set and the next */
     ADDRESS = 2,           /* where the rows of a tile's edges begin, in an array */
     GAPS = 12,   /* that ptxas leaves: such addresses are held only where there is room for these, too */
     GROUPED = 6, /* of so many one more */

@@ -42,6 +42,13 @@ static const char *index_type(const struct source *w)
     return w->spec->index64 ? "int64_t" : "int32_t";
 }
 
+/* The type of what hands out the set's tiles. */
+static const char *scheduler_of(const struct conv *c)
+{
+    return arena_printf(c->w->arena, "cgtp_tile_scheduler<nodes, %d, %s%s>", c->g.reduces ? c->blocks : 0,
+                        c->p->walk.shares ? "true" : "false", c->g.sets > 1 ? ", true" : "");
+}
+
 static void emit_set_head(struct conv *c)
 {
     const bool shares = c->p->walk.shares;
@@ -53,11 +60,10 @@ static void emit_set_head(struct conv *c)
              shares ? " partial_row: the set's first." : "");
     line(c->o, "template <int nodes>");
     line(c->o,
-         "CGTP_DEVICE void %s_%d(const launch &l, const cgtp_tile_scheduler<nodes, %d, %s> &tiles, int "
+         "CGTP_DEVICE void %s_%d(const launch &l, const %s &tiles, int "
          "number, "
          "int channel_block, %swarp_%d &own, %s%s%scgtp_policy stream, cgtp_policy keep)",
-         c->g.name, c->number, c->g.reduces ? c->blocks : 0, shares ? "true" : "false",
-         takes_which(c) ? "int which, " : "", c->label,
+         c->g.name, c->number, scheduler_of(c), takes_which(c) ? "int which, " : "", c->label,
          c->g.reduces ? arena_printf(c->w->arena, "%s &sums, ", c->p->group[SUMS].layout.name) : "",
          shares ? "int64_t partial_row, " : "", of_numbers_ahead(c, ahead, ", "));
     line(c->o, "{");
@@ -128,34 +134,38 @@ static void emit_block_of_set(struct conv *c)
     const bool shares = c->p->walk.shares;
     const int blocks = c->blocks;
     const bool placed = blocks > 1 && c->p->walk.teams && !g->reduces;
-    const char *channel_block = placed       ? arena_printf(w->arena, "unit %% %d", blocks)
-                                : blocks > 1 ? arena_printf(w->arena, "warp %% %d", blocks)
-                                             : "0";
-    const char *divided = placed       ? arena_printf(w->arena, "unit / %d * team + warp %% team", blocks)
-                          : blocks > 1 ? arena_printf(w->arena, "warp / %d", blocks)
-                                       : "warp";
-    const char *member = g->sets > 1 ? arena_printf(w->arena, ".set%d", c->number) : "";
-    const char *own_group = blocks > 1 ? arena_printf(w->arena, "cgtp_warp() / %d", blocks) : "cgtp_warp()";
-    const char *begin = g->sets > 1 ? arena_printf(w->arena, "helps ? -1 : %s", divided) : divided;
+    const bool several = g->sets > 1; /* whose loops leave few registers: which warp it is, is asked again */
+    const char *of_block = several && g->warps % blocks == 0 ? "cgtp_warp()" : "warp";
+    const char *channel_block =
+        placed ? arena_printf(w->arena, "unit %% %d", blocks) : modulo(w->arena, of_block, blocks);
+    const char *own_group = divided(w->arena, "cgtp_warp()", blocks);
+    const char *begin = placed    ? arena_printf(w->arena, "unit / %d * team + warp %% team", blocks)
+                        : several ? divided(w->arena, "begin", blocks)
+                                  : divided(w->arena, "warp", blocks);
+    if (several && blocks > 1)
+        begin = arena_printf(w->arena, "begin < 0 ? -1 : %s", begin);
+    const char *member = several ? arena_printf(w->arena, ".set%d", c->number) : "";
     const char *set = c->alike > 1 ? "set" : arena_printf(w->arena, "%d", c->number);
     if (c->alike > 1) {
         line(o, "const int which = set - %d;", c->number);
         emit_moved_launch(c);
     }
-    if (g->sets > 1) /* what follows from it is then not kept through the loops of others */
-        line(o, "warp_%d &own = *(warp_%d *)cgtp_pinned_shared((unsigned char *)&block.warp[cgtp_warp()]);",
+    if (several) /* what follows from it is then not kept through the loops of others */
+        line(o,
+             "warp_%d &own = *(warp_%d *)cgtp_pinned_shared((unsigned char "
+             "*)&block.warp[cgtp_uniform(cgtp_warp())]);",
              c->label, c->label);
     else
         line(o, "warp_%d &own = block.warp[cgtp_warp()]%s;", c->label, member);
     if (placed) /* warps of a team have one channel block, others those of one edge */
         line(o, "const int team = nodes < 0 ? partition.team[%s] : 1, unit = warp / team;", set);
-    if (blocks > 1 && g->sets > 1) {
+    if (blocks > 1 && several) {
         line(o, "const int channel_block = cgtp_uniform(%s);", channel_block);
         channel_block = "channel_block";
     }
     const char *slot = g->reduces ? arena_printf(w->arena, "block.broadcast + %s", own_group) : "NULL";
-    line(o, "const cgtp_tile_scheduler<nodes, %d, %s> tiles(partition, %s, &own.tile, l.counters_%s, %s);",
-         g->reduces ? blocks : 0, shares ? "true" : "false", set, g->name, g->reduces ? "0" : channel_block);
+    line(o, "const %s tiles(partition, %s, &own.tile, l.counters_%s, %s);", scheduler_of(c), set, g->name,
+         g->reduces ? "0" : channel_block);
     const char *name[2];
     for (int i = 0, n = numbers_ahead(c, name); i < n; i++)
         line(o, "cgtp_ahead<%s> %s;", index_type(w), name[i]);
@@ -189,7 +199,7 @@ static void emit_sets(struct conv *first)
 {
     struct out *o = first->o;
     const struct conv_kernel *g = &first->g;
-    line(o, "bool helps = false; /* another path set than its own */");
+    line(o, "int begin = warp; /* negative: it helps another path set than its own */");
     line(o, "CGTP_LOOP");
     line(o, "do {");
     for (int s = 0, next; s < g->sets; s = next) {
@@ -202,7 +212,7 @@ static void emit_sets(struct conv *first)
         emit_block_of_set(&c);
     }
     line(o, "}");
-    line(o, "helps = true;");
+    line(o, "begin = -1;");
     line(o, "set = cgtp_set_to_help<nodes>(partition, l.counters_%s, l.graph.receivers);", g->name);
     line(o, "} while (set >= 0);");
 }

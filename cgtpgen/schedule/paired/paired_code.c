@@ -69,13 +69,26 @@ static const char *channel_at(const struct kind_writer *k, const char *row, cons
                         scaled(arena_of(k), "u", b->channel));
 }
 
-/* Where the thread's weight of the path is, in the operand's row. */
-static const char *weight_at(const struct kind_writer *k, const char *row, int path)
+/* Where the weight of the path is, after that of weight 0 of the same channel. */
+static const char *weight_after(const struct kind_writer *k, const char *channel, int path)
 {
     int64_t *offset = NEW_ARRAY(arena_of(k), int64_t, k->kind->sets);
     for (int i = 0; i < k->kind->sets; i++)
         offset[i] = k->c->w->problem->path[k->set[i].path[path]].weight_offset + k->set[i].first;
-    return arena_printf(arena_of(k), "%s + u", with_offset(k, row, offset));
+    return with_offset(k, channel, offset);
+}
+
+/* Where the thread's weight of the path is, in the operand's row. */
+static const char *weight_at(const struct kind_writer *k, const char *row, int path)
+{
+    return arena_printf(arena_of(k), "%s + u", weight_after(k, row, path));
+}
+
+/* Are weights where they are by which set it is? Then each has an address of its own, which the compiler
+ * would compute once and spill; it is to add to that of weight 0. */
+static bool is_moved(const struct kind_writer *k, const struct operand *weights)
+{
+    return weights->slot == SLOT_W && weights->index == INDEX_SHARED && k->kind->sets > 1;
 }
 
 /* The item's row of an input, of a result. */
@@ -160,6 +173,8 @@ static const char *argument(const struct device_path *f, int operand)
                                         : weight_at(k, output_row(k, q), k->path + copy);
     if (paired_keeps(g, source))
         return arena_printf(a, "%sall[%d]", q->symbol, (k->path + copy) * k->set->lanes);
+    if (is_moved(k, q))
+        return arena_printf(a, "*(%s)", weight_after(k, arena_printf(a, "%sall", q->symbol), k->path + copy));
     return arena_printf(a, "*(%s)", weight_at(k, input_row(k, q), k->path + copy));
 }
 
@@ -281,6 +296,9 @@ static void name_weights(const struct kind_writer *k)
             const char *name = source_input(w, i)->symbol;
             line(k->c->o, "const real *const %sall = %s + u;", name,
                  with_offset(k, arena_printf(w->arena, "block.%s", name), kept));
+        } else if (is_moved(k, source_input(w, i)) && demand_reads(w->demand, i)) {
+            const char *name = source_input(w, i)->symbol;
+            line(k->c->o, "const real *const %sall = cgtp_opaque_global(l.%s + u);", name, name);
         }
     for (int o = 0; o < w->demand->outputs; o++) {
         const struct operand *q = demand_operand(w->demand, o);
