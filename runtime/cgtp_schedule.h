@@ -67,7 +67,7 @@ struct cgtp_tile_prologue {
  * group: warps of the block that take tiles together; 0: each for itself. waits: do tiles wait for others?
  */
 enum { CGTP_TEAMS = -1 };
-template <int nodes, int group, bool waits, bool of_several = false> struct cgtp_tile_scheduler {
+template <int nodes, int group, bool waits, bool of_many = false> struct cgtp_tile_scheduler {
     static constexpr bool teams = nodes < 0;
     cgtp_tile *tile;              /* of this warp */
     int step;                     /* warps: their first tiles; later ones have tickets */
@@ -75,7 +75,7 @@ template <int nodes, int group, bool waits, bool of_several = false> struct cgtp
     int64_t length, short_length; /* and their edges; those of the first round of short ones */
     unsigned *started;            /* how many blocks of the set have, */
     int blocks;                   /* of so many */
-    unsigned *queue;              /* tickets of tiles; of_several sets, whose loops leave no registers for that: started + number, */
+    unsigned *queue;              /* tickets of tiles; of_many sets, whose loops leave no registers for that: started + number, */
     int number, team;             /* anew for each; nodes < 0: warps of a team */
     int64_t from, last;           /* nodes == 0: the edges are those from here to there */
     int64_t kept;                 /* those before have rows in the buffer of edges */
@@ -126,7 +126,7 @@ template <int nodes, int group, bool waits, bool of_several = false> struct cgtp
     {
         if (waits && (int)cgtp_tickets(started) < blocks)
             return -1;
-        return tickets - 1 - (int)cgtp_ticket(of_several ? cgtp_opaque_global(started) + number : queue);
+        return tickets - 1 - (int)cgtp_ticket(of_many ? cgtp_opaque_global(started) + number : queue);
     }
 
     /* What the first lane of the warp, or the group, asks for, in all lanes: slot, a number in shared memory through which
@@ -149,7 +149,7 @@ template <int nodes, int group, bool waits, bool of_several = false> struct cgtp
     CGTP_MEMBER int whole_ticket(void) const
     {
         const bool first = cgtp_lane() == 0 && (group <= 1 || cgtp_warp() % (group > 1 ? group : 1) == 0);
-        return first ? step + (int)cgtp_ticket(of_several ? cgtp_opaque_global(started) + number : queue) : 0;
+        return first ? step + (int)cgtp_ticket(of_many ? cgtp_opaque_global(started) + number : queue) : 0;
     }
     template <typename Graph> static CGTP_MEMBER int64_t whole_row(const Graph &graph, int t)
     {

@@ -246,7 +246,8 @@ struct walk {
     bool shares;  /* a receiver's edges may be in several tiles */
     int room;     /* bytes of a warp's tile */
     bool holds;   /* registers hold where the rows of a tile's edges begin */
-    bool several; /* a block goes on with another such pipeline, where there are several */
+    bool several; /* a block goes on with another such pipeline, where there are several; */
+    bool many;    /* three or more, whose loops leave no registers for what could be kept */
     bool turns;   /* of a launch that may take several (struct cgtp_turn): receivers' sums leave in the first,
                    * where all edges come; rows of edges are those before `kept` */
     bool teams;   /* those of small graphs hand each other sums in the rings of their block */

@@ -55,7 +55,7 @@ static void print_sums(struct edges *c, const struct place *q, int begin, int n)
                *more = begin ? arena_printf(c->a, " + %d", begin) : "";
     line(c->o, "auto %srow = [&](int i) { return %s%s; };", q->name, edges_item_row(c, q, item), more);
     const int blocks = c->p->spread[0].blocks; /* a thread's number is not kept, as registers are few */
-    const char *thread = c->p->walk.several && blocks > 1
+    const char *thread = c->p->walk.many && blocks > 1
                              ? arena_printf(c->a, ", cgtp_uniform(cgtp_warp() %% %d) * 32 + lane", blocks)
                              : "";
     line(c->o, "cgtp_reduce_across_warps<%d, %d, %s, %lld>(%srow, %s%s, items%s);", n, blocks,

@@ -46,7 +46,7 @@ static const char *index_type(const struct source *w)
 static const char *scheduler_of(const struct conv *c)
 {
     return arena_printf(c->w->arena, "cgtp_tile_scheduler<nodes, %d, %s%s>", c->g.reduces ? c->blocks : 0,
-                        c->p->walk.shares ? "true" : "false", c->g.sets > 1 ? ", true" : "");
+                        c->p->walk.shares ? "true" : "false", c->p->walk.many ? ", true" : "");
 }
 
 static void emit_set_head(struct conv *c)

@@ -414,6 +414,7 @@ static void begin(struct conv_program *c)
     p->walk = (struct walk){.orders = c->g->orders,
                             .shares = c->g->hands_over,
                             .several = c->g->sets > 1 && c->g->reduces,
+                            .many = c->g->sets > 2,
                             .teams = c->g->teams,
                             .few = c->g->few,
                             .nodes = c->g->few_nodes,
