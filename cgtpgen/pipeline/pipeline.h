@@ -247,7 +247,7 @@ struct walk {
     int room;     /* bytes of a warp's tile */
     bool holds;   /* registers hold where the rows of a tile's edges begin */
     bool several; /* a block goes on with another such pipeline, where there are several; */
-    bool many;    /* three or more, whose loops leave no registers for what could be kept */
+    bool many;    /* three or more, in float32, whose loops leave no registers for what could be kept */
     bool turns;   /* of a launch that may take several (struct cgtp_turn): receivers' sums leave in the first,
                    * where all edges come; rows of edges are those before `kept` */
     bool teams;   /* those of small graphs hand each other sums in the rings of their block */

@@ -134,16 +134,15 @@ static void emit_block_of_set(struct conv *c)
     const bool shares = c->p->walk.shares;
     const int blocks = c->blocks;
     const bool placed = blocks > 1 && c->p->walk.teams && !g->reduces;
-    const bool several = g->sets > 1; /* whose loops leave few registers: which warp it is, is asked again */
-    const char *of_block = several && g->warps % blocks == 0 ? "cgtp_warp()" : "warp";
+    const bool several = g->sets > 1, many = c->p->walk.many; /* of many it is asked again which warp it is */
+    const char *of_block = many && g->warps % blocks == 0 ? "cgtp_warp()" : "warp";
     const char *channel_block =
         placed ? arena_printf(w->arena, "unit %% %d", blocks) : modulo(w->arena, of_block, blocks);
     const char *own_group = divided(w->arena, "cgtp_warp()", blocks);
-    const char *begin = placed    ? arena_printf(w->arena, "unit / %d * team + warp %% team", blocks)
-                        : several ? divided(w->arena, "begin", blocks)
-                                  : divided(w->arena, "warp", blocks);
-    if (several && blocks > 1)
-        begin = arena_printf(w->arena, "begin < 0 ? -1 : %s", begin);
+    const char *begin = placed ? arena_printf(w->arena, "unit / %d * team + warp %% team", blocks)
+                               : divided(w->arena, many ? "begin" : "warp", blocks);
+    if (several && (blocks > 1 || !many))
+        begin = arena_printf(w->arena, "%s ? -1 : %s", many ? "begin < 0" : "helps", begin);
     const char *member = several ? arena_printf(w->arena, ".set%d", c->number) : "";
     const char *set = c->alike > 1 ? "set" : arena_printf(w->arena, "%d", c->number);
     if (c->alike > 1) {
@@ -151,10 +150,8 @@ static void emit_block_of_set(struct conv *c)
         emit_moved_launch(c);
     }
     if (several) /* what follows from it is then not kept through the loops of others */
-        line(o,
-             "warp_%d &own = *(warp_%d *)cgtp_pinned_shared((unsigned char "
-             "*)&block.warp[cgtp_uniform(cgtp_warp())]);",
-             c->label, c->label);
+        line(o, "warp_%d &own = *(warp_%d *)cgtp_pinned_shared((unsigned char *)&block.warp[%s]);", c->label,
+             c->label, many ? "cgtp_uniform(cgtp_warp())" : "cgtp_warp()");
     else
         line(o, "warp_%d &own = block.warp[cgtp_warp()]%s;", c->label, member);
     if (placed) /* warps of a team have one channel block, others those of one edge */
@@ -199,7 +196,9 @@ static void emit_sets(struct conv *first)
 {
     struct out *o = first->o;
     const struct conv_kernel *g = &first->g;
-    line(o, "int begin = warp; /* negative: it helps another path set than its own */");
+    const bool many = first->p->walk.many;
+    line(o, "%s; /* %sanother path set than its own */", many ? "int begin = warp" : "bool helps = false",
+         many ? "negative: it helps " : "");
     line(o, "CGTP_LOOP");
     line(o, "do {");
     for (int s = 0, next; s < g->sets; s = next) {
@@ -212,7 +211,7 @@ static void emit_sets(struct conv *first)
         emit_block_of_set(&c);
     }
     line(o, "}");
-    line(o, "begin = -1;");
+    line(o, "%s;", many ? "begin = -1" : "helps = true");
     line(o, "set = cgtp_set_to_help<nodes>(partition, l.counters_%s, l.graph.receivers);", g->name);
     line(o, "} while (set >= 0);");
 }

@@ -414,7 +414,7 @@ static void begin(struct conv_program *c)
     p->walk = (struct walk){.orders = c->g->orders,
                             .shares = c->g->hands_over,
                             .several = c->g->sets > 1 && c->g->reduces,
-                            .many = c->g->sets > 2,
+                            .many = c->g->sets > 2 && kernel_size(c->g->demand->kernel) == 4,
                             .teams = c->g->teams,
                             .few = c->g->few,
                             .nodes = c->g->few_nodes,
