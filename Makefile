@@ -84,9 +84,10 @@ TEST_NEEDS :=
 
 # What `make test` runs: the tests named by T, or all, those first that take longest, so that none is left to run
 # alone at the end.
-LONG := $(patsubst %,tests/%.t,simt_golden cuda sass fuzz compilers golden_double simt_mutants simulation simt_order simt_turns \
-    simt_types docs names specs_paths golden_optimized ranks simt strided selftest limits install tuner golden_single \
-    compensated build_systems cmake first examples random torch models jax tables)
+LONG := $(patsubst %,tests/%.t,simt_golden sass cuda compilers tables docs simt_types fuzz simt_turns simt_order \
+    build_systems names golden_optimized platforms tables_host simulation tables_text drawn \
+    golden_double memory first ranks effort install tuner uninstall selftest cmake bare uses \
+    strided limits simt flags analyzer tune ptxas_table simt_mutants embed torch models jax)
 TESTS := $(filter $(SCRIPTS),$(LONG)) $(UNITS) $(filter-out $(LONG),$(SCRIPTS))
 ifdef T
 NAMED := $(basename $(notdir $(T)))
