@@ -571,7 +571,7 @@ static void sums_by_gemm(void **state)
     const struct schedules *all;
     struct gemm *g = new_gemm(&all);
     g->sum[1].first = 11;
-    expect(all, "gemm: parts of path 1 begin at 11, not 12");
+    expect(all, "gemm: parts of path 1 begin at 11, before 12");
     g = new_gemm(&all);
     g->sum[1].tiles = 2;
     expect(all,

@@ -199,6 +199,8 @@ static void compile(struct arena *arena, const char *source, size_t size, uint32
     const struct form *form = problem ? form_build(arena, problem, &diag) : NULL;
     if (form)
         lint(problem, form, &diag);
+    if (diag.errors) /* as of segments that are not unused */
+        form = NULL;
     check_messages(&diag, form);
     if (hash % 8 <= DIAG_JSON) /* printing takes longer than reading: often enough */
         check_printed(&diag, hash % 8);

@@ -215,7 +215,7 @@ static void check_sums(struct checker *c, const struct gemm *g)
         check_that(c,
                    q->parts / (q->chunks * path_channels_a(e)) * q->rows * GEMM_ITEMS >= path_channels_b(e),
                    "path %d: %d parts for %d channels", q->path, q->parts, path_channels_b(e));
-        first = q->first + q->parts;
+        first = (q->first > first ? q->first : first) + q->parts;
     }
     for (int i = 0; i < p->paths; i++)
         check_that(c, times[i] == (g->sums->variant_of[i] >= 0), "path %d has %d sums", i, times[i]);
