@@ -3,8 +3,12 @@
 that cgtpgen.models replaces. CPU time, of steps by turns, so that a machine that others use too is fair to all.
 
     taskset -c 0 tests/models/paired.py FOLDER mace|nequip|sevennet [ROUNDS]
+
+BASE: a checkout of 9106bd5, built, whose functions replace what they did in MACE and NequIP, by its own kernels, compiled for this
+processor as today's are; these steps are then what `before` is.
 """
 import os
+import subprocess
 import sys
 import time
 
@@ -15,6 +19,29 @@ import packages  # noqa: E402
 import torch  # noqa: E402
 from cgtpgen.models import accelerate  # noqa: E402
 
+OLD = """
+import os, sys, time
+folder, name, repeats, channels, cutoff = sys.argv[1], sys.argv[2], *eval(sys.argv[3])
+sys.path.insert(0, os.environ['BASE'] + '/tests/models')
+os.environ['CGTPGEN'] = os.environ['BASE'] + '/build/cgtpgen'
+out = os.dup(1)
+os.dup2(2, 1)
+import packages, swapping, torch
+torch.set_num_threads(1)
+made = packages.CASES[name]
+made.layers = 4
+case = made(packages.crystal(repeats), channels, cutoff)
+functions, model = swapping.functions(name, folder), case.like(torch.float32)
+texts = {f'{name}{number}': text for number, text in enumerate(functions.specs(model, name))}
+swapping.build(f'{name}_layers', texts, folder)
+functions.swap(model, swapping.layers(f'{name}_layers', list(texts), folder))
+model.requires_grad_(False)
+inputs = case.inputs(torch.float32)
+for line in sys.stdin:
+    start = time.process_time()
+    case.call(model, inputs, stress=name != 'mace')
+    os.write(out, f'{time.process_time() - start}\\n'.encode())
+"""  # a process that takes the step of another commit whenever it is asked
 FOLDER, NAME = sys.argv[1:3]
 ROUNDS = int(sys.argv[3]) if len(sys.argv) > 3 else 15
 SIZES = {'mace': ((2, 2, 1), 128, 4.7), 'nequip': ((2, 2, 1), 64, 4.3), 'sevennet': ((2, 2, 2), 128, 4.7)}
@@ -32,14 +59,22 @@ for name, only in ('before', BEFORE[NAME]), ('now', None):
 for model in variants.values():
     model.requires_grad_(False)
 inputs = case.inputs(torch.float32)
+if os.environ.get('BASE'):
+    old = subprocess.Popen([sys.executable, '-W', 'ignore', '-c', OLD, f'{FOLDER}/base', NAME, repr(SIZES[NAME])], text=True, bufsize=1,
+                           stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | {'CFLAGS': '-O3 -march=native'})
+    variants['before'] = None
 times = {name: [] for name in variants}
 for number in range(ROUNDS + 2):
     for name, model in variants.items():
         if name == 'e3nn' and number > 5:
             continue
         start = time.process_time()
-        case.call(model, inputs, stress=NAME != 'mace')
-        times[name].append(time.process_time() - start)
+        if model:
+            case.call(model, inputs, stress=NAME != 'mace')
+            times[name].append(time.process_time() - start)
+        else:
+            print(file=old.stdin)
+            times[name].append(float(old.stdout.readline()))
 medians = {name: sorted(of[2:])[len(of[2:]) // 2] * 1e3 for name, of in times.items()}
 ratio = sorted(a / b for a, b in zip(times['now'][2:], times['before'][2:]))
 print(f'{NAME}, {len(case.atoms)} atoms, {len(case.receiver)} edges: ' + ', '.join(f'{n} {ms:.1f} ms' for n, ms in medians.items()) +
