@@ -31,18 +31,18 @@ cgtp_status check_edges(int64_t items, int64_t senders, int64_t receivers, const
     return cgtp_view_check(&view, 1);
 }
 
-/* The workspace of a sort by nodes of either side, of which there are as many as are on the larger: where the
- * sorted ends go that nobody asked for, and what the sort itself takes. */
+/* The workspace of a sort by nodes of either side, of which there are as many as are on the larger: rows that nobody asked
+ * for, and what the sort itself takes. */
 template <typename index> struct sorting {
-    index *sorted;
+    int64_t *row;
     cgtp_sort_areas<index> areas;
     size_t bytes;
 
     sorting(void *base, int64_t items, int64_t nodes)
     {
         cgtp_workspace space(base);
-        sorted = space.area<index>(items);
-        areas = cgtp_sort_areas<index>(space, items, nodes, 1);
+        row = space.area<int64_t>(nodes + 1);
+        areas = cgtp_sort_areas<index>(space, items, nodes);
         bytes = space.bytes();
     }
 };
@@ -51,8 +51,7 @@ template <typename index> size_t workspace_for(int64_t items, int64_t senders, i
 {
     if (items == 0 || check_edges<index>(items, senders, receivers, NULL, NULL) == CGTP_BAD_SIZE)
         return 0;
-    const size_t one = sorting<index>(NULL, items, senders).bytes, other = sorting<index>(NULL, items, receivers).bytes;
-    return one > other ? one : other;
+    return sorting<index>(NULL, items, senders > receivers ? senders : receivers).bytes;
 }
 
 cgtp_status check_workspace(const void *workspace, size_t bytes, size_t needed)
@@ -75,11 +74,11 @@ cgtp_status sort(int64_t items, int64_t receivers, const index *sender, const in
     const sorting<index> areas(workspace, items, receivers);
     if ((status = check_workspace(workspace, workspace_bytes, areas.bytes)))
         return status;
-    cgtp_sort_pass<index> sort = {};
-    sort.n = items;
-    sort.key = receiver, sort.sorted_key = sorted_receiver, sort.sorted_number = order;
+    cgtp_sort_lists<index> sort = {};
+    sort.n = items, sort.nodes = receivers;
+    sort.key = receiver, sort.row = areas.row, sort.sorted_key = sorted_receiver, sort.sorted_number = order;
     sort.along = sender, sort.moved = sorted_sender;
-    return cgtp_sort(sort, receivers, areas.areas, stream);
+    return cgtp_sort(sort, areas.areas, stream);
 }
 
 template <typename index, typename graph>
@@ -93,20 +92,20 @@ cgtp_status fill_index(graph *g, int64_t *receiver_row, index *by_sender, int64_
         return status;
     if (!receiver_row || !sender_row || (g->items && !by_sender))
         return CGTP_NULL_POINTER;
-    const sorting<index> areas(workspace, g->items, g->senders);
     if (g->items) {
-        const size_t needed = workspace_for<index>(g->items, g->senders, g->receivers);
-        cgtp_sort_pass<index> sort = {};
-        sort.n = g->items;
-        sort.key = g->sender, sort.sorted_key = areas.sorted, sort.sorted_number = by_sender;
-        status = check_workspace(workspace, workspace_bytes, needed);
+        const sorting<index> areas(workspace, g->items, g->senders > g->receivers ? g->senders : g->receivers);
+        cgtp_sort_lists<index> sort = {};
+        sort.n = g->items, sort.nodes = g->senders;
+        sort.key = g->sender, sort.row = sender_row, sort.sorted_number = by_sender;
+        status = check_workspace(workspace, workspace_bytes, areas.bytes);
         if (status == CGTP_OK)
-            status = cgtp_sort(sort, g->senders, areas.areas, stream);
-    }
-    if (status == CGTP_OK)
-        status = cgtp_find_rows<index>(areas.sorted, g->items, g->senders, sender_row, stream);
-    if (status == CGTP_OK)
-        status = cgtp_find_rows<index>(g->receiver, g->items, g->receivers, receiver_row, stream);
+            status = cgtp_sort(sort, areas.areas, stream);
+        sort.nodes = g->receivers, sort.key = g->receiver, sort.row = receiver_row;
+        if (status == CGTP_OK)
+            status = cgtp_find_rows(sort, areas.areas, stream);
+    } else
+        status = cgtp_clear(cgtp_areas<2>{{{receiver_row, ((size_t)g->receivers + 1) * sizeof *receiver_row},
+                                           {sender_row, ((size_t)g->senders + 1) * sizeof *sender_row}}}, stream);
     if (status != CGTP_OK)
         return status;
     g->receiver_row = receiver_row;

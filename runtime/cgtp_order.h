@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* cgtp_order.h - puts edges in the order of a node of theirs: a radix sort of edge numbers in the workspace.
- * Included after cgtp_cuda.h by kernels that take edges in any order, and by cgtp_graph.cu.
+/* cgtp_order.h - puts edges in the order of a node of theirs, in the workspace. Included after cgtp_cuda.h by kernels that
+ * take edges in any order, and by cgtp_graph.cu.
  *
- * The sort is stable, so that there is one result only. Each pass sorts by one digit: a block counts the keys
- * of a tile by digit, a warp adds up the counts of a digit over all tiles, and a block, which then knows where
- * its keys of each digit begin, counts once more and moves them.
+ * One kernel counts the edges of each node, one adds up the counts, one moves each edge's number to a place of its node, in
+ * whatever order threads come, and one brings a node's numbers in order, so that there is one result only: a number's place
+ * is how many of the node's are smaller; of crowds, which a block takes whole, how many were marked before it.
  */
 #ifndef CGTP_ORDER_H
 #define CGTP_ORDER_H
@@ -15,12 +15,11 @@ namespace
 {
 
 enum {
-    CGTP_SORT_WARPS = 8, /* of a block */
-    CGTP_SORT_THREADS = CGTP_SORT_WARPS * CGTP_LANES,
-    CGTP_SORT_TURNS = 8, /* keys of a lane, one of each 32 neighbours */
-    CGTP_SORT_TILE = CGTP_SORT_THREADS * CGTP_SORT_TURNS,
-    CGTP_SORT_BITS = 10, /* of a digit, at most */
-    CGTP_SORT_SCANS = 4  /* warps of a block that adds up counts */
+    CGTP_SORT_THREADS = 256, /* of a block, each with an edge */
+    CGTP_SCAN_THREADS = 1024,
+    CGTP_SORT_CROWD = 1024,  /* a node with more edges is one */
+    CGTP_SORT_MARKS = 1 << 14, /* edge numbers that a block marks at a time */
+    CGTP_SORT_OWN = CGTP_SORT_MARKS / CGTP_SORT_THREADS
 };
 
 /* The number of an edge, to where a group of warps finds it, from the lane that leads. */
@@ -30,34 +29,36 @@ CGTP_DEVICE void cgtp_lead_number(int64_t &to, int64_t number, bool leads)
         to = number;
 }
 
-/* A pass: n keys and the numbers that belong to them, from one list to another. */
-template <typename Index> struct cgtp_sort_pass {
-    int64_t n, tiles;
-    int shift, digits; /* of the digit; powers of two */
-    const Index *key, *number; /* number NULL: the places of the keys */
-    Index *sorted_key, *sorted_number;
-    const Index *along; /* NULL, or a list by number: */
-    Index *moved;       /* its elements in the new order */
-    Index *count;       /* [digits][tiles]: keys of a tile, then of those before; [digits]: of all tiles */
+/* n edges by their nodes, which are `key`: where those of each begin, and their numbers, from the caller's list. */
+template <typename Index> struct cgtp_sort_lists {
+    int64_t n, nodes;
+    const Index *key;
+    int64_t *row;                      /* [nodes + 1] */
+    Index *sorted_key, *sorted_number; /* NULL: nobody asks for them */
+    const Index *along;                /* NULL, or a list by number: */
+    Index *moved;                      /* its elements in the new order */
+    unsigned *count;                   /* [nodes]: the edges of a node, and then as many more as were moved */
+    Index *loose;                      /* [n]: numbers by node, in any order */
 
-    CGTP_BOTH int64_t place(int64_t tile, int warp, int turn, int lane)
+    /* Numbers of no node count as the last one's. */
+    CGTP_MEMBER int64_t node_of(int64_t number) const
     {
-        return tile * CGTP_SORT_TILE + (warp * CGTP_SORT_TURNS + turn) * CGTP_LANES + lane;
+        return key[number] < 0 || key[number] >= nodes ? nodes - 1 : key[number];
+    }
+    CGTP_MEMBER void put(int64_t at, Index number) const
+    {
+        if (sorted_key)
+            sorted_key[at] = key[number];
+        sorted_number[at] = number;
+        if (along)
+            moved[at] = along[number];
     }
 };
 
-/* The shared memory of a block. */
-template <typename Index> struct cgtp_sort_block {
-    int count[CGTP_SORT_WARPS][1 << CGTP_SORT_BITS]; /* keys of a warp's part of the tile, by digit */
-    Index first[1 << CGTP_SORT_BITS];                /* where those of the tile begin */
-    Index sum[CGTP_SORT_WARPS];
-};
-
-/* A lane's keys: their digits, and how many of the same digit are before each in the warp's part of the tile;
- * negative: there is no key. */
-struct cgtp_sort_keys {
-    int digit[CGTP_SORT_TURNS], before[CGTP_SORT_TURNS];
-};
+CGTP_DEVICE int64_t cgtp_sort_place(void)
+{
+    return cgtp_block() * (int64_t)CGTP_SORT_THREADS + cgtp_thread();
+}
 
 /* The sum over the lanes up to this one. All lanes take part. */
 template <typename Index> CGTP_DEVICE Index cgtp_sum_until(Index value)
@@ -70,220 +71,173 @@ template <typename Index> CGTP_DEVICE Index cgtp_sum_until(Index value)
     return value;
 }
 
-/* Counts the keys of each warp's part of the block's tile. */
-template <typename Index>
-CGTP_DEVICE void cgtp_count_keys(const cgtp_sort_pass<Index> &p, cgtp_sort_block<Index> &block, cgtp_sort_keys &keys)
+/* The sums over the threads of a block up to this one, and over all; sum: a number for each warp. All threads take part. */
+struct cgtp_sort_sums {
+    int64_t until, all;
+};
+template <int warps> CGTP_DEVICE cgtp_sort_sums cgtp_sum_block(int64_t value, int64_t *sum)
 {
-    const int warp = cgtp_warp(), lane = cgtp_lane();
-    int *const count = block.count[warp];
-    for (int d = lane; d < p.digits; d += CGTP_LANES)
-        count[d] = 0;
-    CGTP_UNROLL
-    for (int turn = 0; turn < CGTP_SORT_TURNS; turn++) {
-        const int64_t at = p.place(cgtp_block(), warp, turn, lane);
-        keys.digit[turn] = at < p.n ? (int)(p.key[at] >> p.shift) & (p.digits - 1) : -1;
-    }
-    cgtp_sync_warp();
-    CGTP_UNROLL
-    for (int turn = 0; turn < CGTP_SORT_TURNS; turn++) {
-        const int digit = keys.digit[turn];
-        unsigned same = cgtp_vote(digit >= 0);
-        for (int bit = 1; bit < p.digits; bit *= 2) {
-            const unsigned set = cgtp_vote(digit & bit);
-            same &= digit & bit ? set : ~set;
-        }
-        const int before = cgtp_bits(same & ((1u << lane) - 1));
-        keys.before[turn] = digit >= 0 ? count[digit] + before : 0;
-        cgtp_sync_warp();
-        if (digit >= 0 && before == 0)
-            count[digit] += cgtp_bits(same);
-        cgtp_sync_warp();
-    }
-}
-
-template <typename Index>
-CGTP_KERNEL(CGTP_SORT_THREADS, 2) cgtp_sort_count_kernel(const cgtp_sort_pass<Index> p)
-{
-    CGTP_SHARED(shared);
-    cgtp_sort_block<Index> &block = *(cgtp_sort_block<Index> *)shared;
-    cgtp_sort_keys keys;
-    cgtp_launch_wait();
-    cgtp_count_keys(p, block, keys);
-    cgtp_sync_group<CGTP_SORT_WARPS>();
-    for (int d = cgtp_thread(); d < p.digits; d += CGTP_SORT_THREADS) {
-        int sum = 0;
-        CGTP_UNROLL
-        for (int warp = 0; warp < CGTP_SORT_WARPS; warp++)
-            sum += block.count[warp][d];
-        p.count[d * p.tiles + cgtp_block()] = (Index)sum;
-    }
-}
-
-/* A warp per digit. */
-template <typename Index>
-CGTP_KERNEL(CGTP_SORT_SCANS * CGTP_LANES, 8) cgtp_sort_scan_kernel(const cgtp_sort_pass<Index> p)
-{
-    const int digit = cgtp_block() * CGTP_SORT_SCANS + cgtp_warp();
-    cgtp_launch_wait();
-    if (digit >= p.digits)
-        return;
-    Index *const count = p.count + digit * p.tiles;
-    Index sum = 0;
-    for (int64_t from = 0; from < p.tiles; from += CGTP_LANES) {
-        const int64_t at = from + cgtp_lane();
-        const Index own = at < p.tiles ? count[at] : 0, until = cgtp_sum_until(own);
-        if (at < p.tiles)
-            count[at] = sum + until - own;
-        sum += (Index)cgtp_shuffle(until, CGTP_LANES - 1);
-    }
-    if (cgtp_lane() == 0)
-        p.count[p.digits * p.tiles + digit] = sum;
-}
-
-/* Where the tile's keys of each digit begin: after all of lower digits, and those of tiles before. */
-template <typename Index>
-CGTP_DEVICE void cgtp_find_first(const cgtp_sort_pass<Index> &p, cgtp_sort_block<Index> &block)
-{
-    const Index *const total = p.count + p.digits * p.tiles;
-    const int each = (p.digits + CGTP_SORT_THREADS - 1) / CGTP_SORT_THREADS;
-    const int begin = cgtp_thread() * each, end = begin < p.digits ? begin + each : begin;
-    Index own = 0;
-    for (int d = begin; d < end; d++)
-        own += total[d];
-    const Index until = cgtp_sum_until(own);
+    cgtp_sort_sums found = {cgtp_sum_until(value), 0};
     if (cgtp_lane() == CGTP_LANES - 1)
-        block.sum[cgtp_warp()] = until;
-    cgtp_sync_group<CGTP_SORT_WARPS>();
-    Index at = until - own;
-    for (int warp = 0; warp < cgtp_warp(); warp++)
-        at += block.sum[warp];
-    for (int d = begin; d < end; d++) {
-        block.first[d] = at + p.count[d * p.tiles + cgtp_block()];
-        at += total[d];
+        sum[cgtp_warp()] = found.until;
+    cgtp_sync_group<warps>();
+    for (int warp = 0; warp < warps; warp++) {
+        found.until += warp < cgtp_warp() ? sum[warp] : 0;
+        found.all += sum[warp];
+    }
+    cgtp_sync_group<warps>();
+    return found;
+}
+
+template <typename Index> CGTP_KERNEL(CGTP_SORT_THREADS, 4) cgtp_sort_count_kernel(const cgtp_sort_lists<Index> p)
+{
+    cgtp_launch_wait();
+    if (cgtp_sort_place() < p.n)
+        cgtp_ticket(p.count + p.node_of(cgtp_sort_place()));
+}
+
+/* A block per `each` nodes: it adds up the counts of all before. */
+template <typename Index>
+CGTP_KERNEL(CGTP_SCAN_THREADS, 1) cgtp_sort_scan_kernel(const cgtp_sort_lists<Index> p, int64_t each)
+{
+    constexpr int warps = CGTP_SCAN_THREADS / CGTP_LANES;
+    CGTP_SHARED(shared);
+    int64_t *const sum = (int64_t *)shared;
+    const int64_t begin = cgtp_block() * each, end = begin + each < p.nodes ? begin + each : p.nodes;
+    int64_t before = 0;
+    cgtp_launch_wait();
+    CGTP_UNROLL_BY(8)
+    for (int64_t i = cgtp_thread(); i < begin; i += CGTP_SCAN_THREADS)
+        before += p.count[i];
+    before = cgtp_sum_block<warps>(before, sum).all;
+    for (int64_t from = begin; from < end; from += CGTP_SCAN_THREADS) {
+        const int64_t i = from + cgtp_thread(), own = i < end ? p.count[i] : 0;
+        const cgtp_sort_sums found = cgtp_sum_block<warps>(own, sum);
+        if (i < end)
+            p.row[i] = before + found.until - own;
+        before += found.all;
+    }
+    if (cgtp_thread() == 0 && end == p.nodes)
+        p.row[p.nodes] = p.n;
+}
+
+template <typename Index> CGTP_KERNEL(CGTP_SORT_THREADS, 4) cgtp_sort_move_kernel(const cgtp_sort_lists<Index> p)
+{
+    const int64_t number = cgtp_sort_place();
+    cgtp_launch_wait();
+    if (number >= p.n)
+        return;
+    const int64_t node = p.node_of(number), first = p.row[node], counted = p.row[node + 1] - first;
+    p.loose[first + cgtp_ticket(p.count + node) - counted] = (Index)number;
+}
+
+/* The shared memory of a block that puts numbers in order. */
+struct cgtp_sort_block {
+    int64_t sum[CGTP_SORT_THREADS / CGTP_LANES], node; /* node: one that it takes whole; negative: none */
+    unsigned char mark[CGTP_SORT_MARKS];
+};
+
+/* The numbers of a node, of which so many at a time are marked, and then found in order. */
+template <typename Index> CGTP_DEVICE void cgtp_sort_crowd(const cgtp_sort_lists<Index> &p, cgtp_sort_block &block)
+{
+    constexpr int warps = CGTP_SORT_THREADS / CGTP_LANES;
+    const int64_t node = block.node, first = p.row[node], end = p.row[node + 1];
+    unsigned char *const own = block.mark + cgtp_thread() * CGTP_SORT_OWN;
+    int64_t to = first;
+    for (int64_t from = 0; to < end; from += CGTP_SORT_MARKS) {
+        int mine = 0;
+        for (int i = 0; i < CGTP_SORT_OWN; i++)
+            own[i] = 0;
+        cgtp_sync_group<warps>();
+        for (int64_t i = first + cgtp_thread(); i < end; i += CGTP_SORT_THREADS)
+            if (p.loose[i] >= from && p.loose[i] < from + CGTP_SORT_MARKS)
+                block.mark[p.loose[i] - from] = 1;
+        cgtp_sync_group<warps>();
+        for (int i = 0; i < CGTP_SORT_OWN; i++)
+            mine += own[i];
+        const cgtp_sort_sums found = cgtp_sum_block<warps>(mine, block.sum);
+        int64_t at = to + found.until - mine;
+        for (int i = 0; i < CGTP_SORT_OWN; i++)
+            if (own[i])
+                p.put(at++, (Index)(from + cgtp_thread() * CGTP_SORT_OWN + i));
+        to += found.all;
     }
 }
 
-template <typename Index>
-CGTP_KERNEL(CGTP_SORT_THREADS, 2) cgtp_sort_move_kernel(const cgtp_sort_pass<Index> p)
+template <typename Index> CGTP_KERNEL(CGTP_SORT_THREADS, 4) cgtp_sort_settle_kernel(const cgtp_sort_lists<Index> p)
 {
     CGTP_SHARED(shared);
-    cgtp_sort_block<Index> &block = *(cgtp_sort_block<Index> *)shared;
-    cgtp_sort_keys keys;
+    cgtp_sort_block &block = *(cgtp_sort_block *)shared;
+    const int64_t at = cgtp_sort_place();
     cgtp_launch_wait();
-    cgtp_count_keys(p, block, keys);
-    cgtp_find_first(p, block);
-    cgtp_sync_group<CGTP_SORT_WARPS>();
-    for (int d = cgtp_thread(); d < p.digits; d += CGTP_SORT_THREADS) {
+    if (cgtp_thread() == 0)
+        block.node = -1;
+    cgtp_sync_group<CGTP_SORT_THREADS / CGTP_LANES>();
+    if (at < p.n) {
+        const Index number = p.loose[at];
+        const int64_t node = p.node_of(number), first = p.row[node], end = p.row[node + 1];
         int before = 0;
-        CGTP_UNROLL
-        for (int warp = 0; warp < CGTP_SORT_WARPS; warp++) {
-            const int own = block.count[warp][d];
-            block.count[warp][d] = before;
-            before += own;
-        }
+        if (end - first > CGTP_SORT_CROWD && at == first)
+            block.node = node; /* the only one in the block */
+        CGTP_UNROLL_BY(8)
+        for (int64_t i = first; i < end && end - first <= CGTP_SORT_CROWD; i++)
+            before += p.loose[i] < number;
+        if (end - first <= CGTP_SORT_CROWD)
+            p.put(first + before, number);
     }
-    cgtp_sync_group<CGTP_SORT_WARPS>();
-    CGTP_UNROLL
-    for (int turn = 0; turn < CGTP_SORT_TURNS; turn++) {
-        const int digit = keys.digit[turn];
-        if (digit < 0)
-            continue;
-        const int64_t at = p.place(cgtp_block(), cgtp_warp(), turn, cgtp_lane());
-        const Index to = block.first[digit] + block.count[cgtp_warp()][digit] + keys.before[turn];
-        const Index number = p.number ? p.number[at] : (Index)at;
-        p.sorted_key[to] = p.key[at];
-        p.sorted_number[to] = number;
-        if (p.along)
-            p.moved[to] = p.along[number];
-    }
-}
-
-/* row[r]: how many of the sorted ends are below r, for r = 0 .. rows. */
-enum { CGTP_ROWS_BLOCK = 128 };
-template <typename Index>
-CGTP_KERNEL(CGTP_ROWS_BLOCK, 8) cgtp_find_rows_kernel(const Index *end, int64_t n, int64_t rows, int64_t *row)
-{
-    const int64_t r = cgtp_block() * (int64_t)CGTP_ROWS_BLOCK + cgtp_thread();
-    cgtp_launch_wait();
-    if (r > rows)
-        return;
-    row[r] = cgtp_lower_bound(end, 0, n, r);
+    cgtp_sync_group<CGTP_SORT_THREADS / CGTP_LANES>();
+    if (block.node >= 0)
+        cgtp_sort_crowd(p, block);
 }
 
 /* ---- on the host ---- */
 
-/* How keys below `nodes` are divided into digits. */
-struct cgtp_sort_plan {
-    int passes, bits;
-
-    cgtp_sort_plan(int64_t nodes) : passes(1), bits(1)
-    {
-        int all = 1;
-        while (all < 62 && nodes > (int64_t)1 << all)
-            all++;
-        passes = (all + CGTP_SORT_BITS - 1) / CGTP_SORT_BITS;
-        bits = (all + passes - 1) / passes;
-    }
-    int64_t counts(int64_t n) const
-    {
-        return ((n + CGTP_SORT_TILE - 1) / CGTP_SORT_TILE + 1) << bits;
-    }
-};
-
-/* Areas of the workspace that sorts of n keys need, and are done with when they end: of keys below `nodes`, and of others. */
+/* Areas of the workspace that a sort needs, and is done with when it ends: of n edges, of so many nodes at most. */
 template <typename Index> struct cgtp_sort_areas {
-    Index *key = NULL, *number = NULL; /* of every other pass */
-    Index *count = NULL;
+    unsigned *count = NULL;
+    Index *loose = NULL;
 
     cgtp_sort_areas() = default;
-    cgtp_sort_areas(cgtp_workspace &space, int64_t n, int64_t nodes, int64_t others)
+    cgtp_sort_areas(cgtp_workspace &space, int64_t n, int64_t nodes)
     {
-        const cgtp_sort_plan plan(nodes), other(others);
-        const bool twice = plan.passes > 1 || other.passes > 1;
-        key = space.area<Index>(twice ? n : 0);
-        number = space.area<Index>(twice ? n : 0);
-        count = space.area<Index>(plan.counts(n) > other.counts(n) ? plan.counts(n) : other.counts(n));
+        count = space.area<unsigned>(nodes);
+        loose = space.area<Index>(n);
     }
 };
 
-/* Sorts n keys below `nodes`, their places, and what goes along. */
-template <typename Index>
-static inline cgtp_status cgtp_sort(cgtp_sort_pass<Index> sort, int64_t nodes, const cgtp_sort_areas<Index> &areas,
-                                    cgtp_stream stream)
+template <typename Index> static inline int64_t cgtp_sort_blocks(const cgtp_sort_lists<Index> &p)
 {
-    const cgtp_sort_plan plan(nodes);
-    cgtp_sort_pass<Index> p = sort;
-    p.tiles = (p.n + CGTP_SORT_TILE - 1) / CGTP_SORT_TILE;
-    p.digits = 1 << plan.bits;
-    p.count = areas.count;
-    for (int i = 0; i < plan.passes; i++) {
-        const bool last = i + 1 == plan.passes, back = (plan.passes - i) % 2;
-        cgtp_status status;
-        p.shift = i * plan.bits;
-        p.sorted_key = back ? sort.sorted_key : areas.key;
-        p.sorted_number = back ? sort.sorted_number : areas.number;
-        p.along = last ? sort.along : NULL;
-        if ((status = cgtp_launch_early(cgtp_sort_count_kernel<Index>, p.tiles, CGTP_SORT_THREADS,
-                                        sizeof(cgtp_sort_block<Index>), stream, p)))
-            return status;
-        if ((status = cgtp_launch_early(cgtp_sort_scan_kernel<Index>,
-                                        (p.digits + CGTP_SORT_SCANS - 1) / CGTP_SORT_SCANS,
-                                        (int)CGTP_SORT_SCANS * CGTP_LANES, 0, stream, p)))
-            return status;
-        if ((status = cgtp_launch_early(cgtp_sort_move_kernel<Index>, p.tiles, CGTP_SORT_THREADS,
-                                        sizeof(cgtp_sort_block<Index>), stream, p)))
-            return status;
-        p.key = p.sorted_key;
-        p.number = p.sorted_number;
-    }
-    return CGTP_OK;
+    return (p.n + CGTP_SORT_THREADS - 1) / CGTP_SORT_THREADS;
 }
 
+/* Where the edges of each node begin in a list by node. */
 template <typename Index>
-static inline cgtp_status cgtp_find_rows(const Index *end, int64_t n, int64_t rows, int64_t *row, cgtp_stream stream)
+static inline cgtp_status cgtp_find_rows(cgtp_sort_lists<Index> p, const cgtp_sort_areas<Index> &areas, cgtp_stream stream)
 {
-    return cgtp_launch_early(cgtp_find_rows_kernel<Index>, rows / CGTP_ROWS_BLOCK + 1, CGTP_ROWS_BLOCK, 0, stream,
-                             end, n, rows, row);
+    const int64_t most = (p.nodes + CGTP_SCAN_THREADS - 1) / CGTP_SCAN_THREADS, fit = cgtp_multiprocessors();
+    const int64_t blocks = most < 1 ? 1 : most < fit ? most : fit;
+    cgtp_status status;
+    p.count = areas.count;
+    if ((status = cgtp_clear(cgtp_areas<1>{{{p.count, (size_t)p.nodes * sizeof(unsigned)}}}, stream)))
+        return status;
+    if (p.n && (status = cgtp_launch_early(cgtp_sort_count_kernel<Index>, cgtp_sort_blocks(p), CGTP_SORT_THREADS, 0, stream, p)))
+        return status;
+    return cgtp_launch_early(cgtp_sort_scan_kernel<Index>, blocks, CGTP_SCAN_THREADS,
+                             CGTP_SCAN_THREADS / CGTP_LANES * sizeof(int64_t), stream, p, (p.nodes + blocks - 1) / blocks);
+}
+
+/* And their numbers, and what goes along. */
+template <typename Index>
+static inline cgtp_status cgtp_sort(cgtp_sort_lists<Index> p, const cgtp_sort_areas<Index> &areas, cgtp_stream stream)
+{
+    cgtp_status status = cgtp_find_rows(p, areas, stream);
+    p.count = areas.count, p.loose = areas.loose;
+    if (status || !p.n)
+        return status;
+    if ((status = cgtp_launch_early(cgtp_sort_move_kernel<Index>, cgtp_sort_blocks(p), CGTP_SORT_THREADS, 0, stream, p)))
+        return status;
+    return cgtp_launch_early(cgtp_sort_settle_kernel<Index>, cgtp_sort_blocks(p), CGTP_SORT_THREADS, sizeof(cgtp_sort_block),
+                             stream, p);
 }
 
 /* Of a graph that the caller has ordered: are there the arrays that are needed then? */
@@ -297,7 +251,7 @@ template <typename Graph> static inline cgtp_status cgtp_check_ordered(const Gra
 template <typename Index> struct cgtp_ordering {
     Index *sender = NULL, *receiver = NULL, *order = NULL; /* NULL: edges stay as they are */
     int64_t *receiver_row = NULL;
-    Index *by_sender = NULL, *sorted_sender = NULL; /* NULL: nobody asks for the edges of a sender */
+    Index *by_sender = NULL; /* NULL: nobody asks for the edges of a sender */
     int64_t *sender_row = NULL;
     cgtp_sort_areas<Index> areas;
 
@@ -317,10 +271,9 @@ template <typename Index> struct cgtp_ordering {
         }
         if (senders) {
             by_sender = space.area<Index>(n);
-            sorted_sender = space.area<Index>(n);
             sender_row = space.area<int64_t>(g.senders + 1);
         }
-        areas = cgtp_sort_areas<Index>(space, n, receivers ? g.receivers : 1, senders ? g.senders : 1);
+        areas = cgtp_sort_areas<Index>(space, n, receivers && (!senders || g.receivers > g.senders) ? g.receivers : g.senders);
         if (sizeof(Index) == 4 && n > INT32_MAX) /* an edge's number does not fit */
             space.end = CGTP_NO_WORKSPACE;
     }
@@ -331,26 +284,24 @@ template <typename Index>
 static inline cgtp_status cgtp_order_edges(cgtp_graph_arrays<Index> &g, const cgtp_ordering<Index> &o,
                                            cgtp_stream stream)
 {
-    cgtp_sort_pass<Index> sort = {};
-    cgtp_status status = CGTP_OK;
+    cgtp_sort_lists<Index> sort = {};
     sort.n = g.items;
     if (o.order) {
-        sort.key = g.receiver, sort.sorted_key = o.receiver, sort.sorted_number = o.order;
+        sort.nodes = g.receivers, sort.key = g.receiver, sort.row = o.receiver_row;
+        sort.sorted_key = o.receiver, sort.sorted_number = o.order;
         sort.along = g.sender, sort.moved = o.sender;
-        if ((status = cgtp_sort(sort, g.receivers, o.areas, stream)))
+        const cgtp_status status = cgtp_sort(sort, o.areas, stream);
+        if (status)
             return status;
-        status = cgtp_find_rows<Index>(o.receiver, g.items, g.receivers, o.receiver_row, stream);
         g.sender = o.sender, g.receiver = o.receiver, g.order = o.order, g.receiver_row = o.receiver_row;
     }
-    if (o.by_sender && !status) {
-        sort.key = g.sender, sort.sorted_key = o.sorted_sender, sort.sorted_number = o.by_sender;
-        sort.along = NULL;
-        if ((status = cgtp_sort(sort, g.senders, o.areas, stream)))
-            return status;
-        status = cgtp_find_rows<Index>(o.sorted_sender, g.items, g.senders, o.sender_row, stream);
-        g.by_sender = o.by_sender, g.sender_row = o.sender_row;
-    }
-    return status;
+    if (!o.by_sender)
+        return CGTP_OK;
+    sort.nodes = g.senders, sort.key = g.sender, sort.row = o.sender_row;
+    sort.sorted_key = NULL, sort.sorted_number = o.by_sender;
+    sort.along = NULL;
+    g.by_sender = o.by_sender, g.sender_row = o.sender_row;
+    return cgtp_sort(sort, o.areas, stream);
 }
 
 } // namespace

@@ -159,18 +159,16 @@ static struct source source_of(struct arena *a, const struct schedules *all, con
     return w;
 }
 
-/* What putting edges in order takes (runtime/cgtp_order.h): lists in order, and those of every other pass. */
+/* What putting edges in order takes (runtime/cgtp_order.h): lists in order and numbers on their way there, rows and counts. */
 static void add_ordering(struct memory *m, const struct source *w)
 {
-    enum { DIGITS = 1 << 10, TILE = 256 * 8 };
-    const double index = w->spec->index64 ? 8 : 4;
-    const double lists = 3 * w->orders + 2 * w->lists_senders + 2;
+    const double index = w->spec->index64 ? 8 : 4, row = 8, count = 4;
     struct memory_area *q = &m->area[m->areas++];
     *q = (struct memory_area){.name = "ordering", .because = "edges: any"};
-    q->bytes[BY_ITEM] = index * (lists + (double)DIGITS / TILE);
-    q->bytes[BY_SENDER] = w->lists_senders ? 8 : 0;
-    q->bytes[BY_RECEIVER] = w->orders ? 8 : 0;
-    q->bytes[BY_CALL] = 16 + 2 * DIGITS * index;
+    q->bytes[BY_ITEM] = index * (3 * w->orders + w->lists_senders + 1);
+    q->bytes[BY_SENDER] = w->lists_senders ? row + count : 0;
+    q->bytes[BY_RECEIVER] = w->orders ? row + count : 0;
+    q->bytes[BY_CALL] = 2 * row;
     for (int by = 0; by < BY_COUNT; by++)
         m->least[by] += q->bytes[by];
 }

@@ -1,6 +1,6 @@
 /* order.cu - the order that a launch makes of edges (runtime/cgtp_order.h) through the shim: what the host's
- * cgtp_graph_sort and cgtp_graph_index make of the same list, element for element, in both widths of node index, with
- * no access beyond the workspace. Prints TAP.
+ * cgtp_graph_sort and cgtp_graph_index make of the same list, element for element, in both widths of node
+ * index, with no access beyond the workspace. Prints TAP.
  */
 typedef float real;
 #include "cgtp_cuda.h"
@@ -83,25 +83,27 @@ static bool orders(int64_t items, int64_t senders, int64_t receivers, bool by_se
     return right;
 }
 
-/* Numbers of edges around a warp's, a tile's and two tiles'; of nodes around one digit, two and three. */
+/* Numbers of edges around a warp's and a block's, and of a node around a crowd's; of nodes up to more than a
+ * block has threads. */
 template <typename Index, typename Graph> static void check_width(int number)
 {
-    static const int64_t items[] = {1, 31, 32, 33, 255, CGTP_SORT_TILE - 1, CGTP_SORT_TILE, CGTP_SORT_TILE + 1,
-                                    3 * CGTP_SORT_TILE + 77};
+    static const int64_t items[] = {
+        1, 31, 32, 33, 255, CGTP_SORT_CROWD - 1, CGTP_SORT_CROWD, CGTP_SORT_CROWD + 1, 6221};
     static const int64_t nodes[] = {1, 2, 3, 1000, 1024, 1025, 70000, (1 << 20) + 1};
     int different = 0, shapes = 0;
     for (int64_t n : items)
         for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++) {
-            if (nodes[i] > 1025 && n != 33 && n <= CGTP_SORT_TILE)
+            if (nodes[i] > 1025 && n != 33 && n <= CGTP_SORT_CROWD)
                 continue;
             shapes++;
             different += !orders<Index, Graph>(n, nodes[i], nodes[(i + 3) % 8] % 2000 + 1, n % 2, true) ||
                          !orders<Index, Graph>(n, 7, nodes[i], true, i % 2);
         }
-    /* more tiles than a warp has lanes */
-    different += !orders<Index, Graph>(34 * CGTP_SORT_TILE + 5, 10, 50, true, true);
-    printf("%s %d - %zu-bit indices: ordered as on the host, %d shapes (%d differ)\n", different ? "not ok" : "ok",
-           number, 8 * sizeof(Index), shapes, different);
+    /* crowds whose numbers are more than are marked at a time, beside each other and alone */
+    different += !orders<Index, Graph>(3 * CGTP_SORT_MARKS + 5, 10, 50, true, true);
+    different += !orders<Index, Graph>(2 * CGTP_SORT_MARKS + 1, 3, 1, true, true);
+    printf("%s %d - %zu-bit indices: ordered as on the host, %d shapes (%d differ)\n",
+           different ? "not ok" : "ok", number, 8 * sizeof(Index), shapes, different);
 }
 
 int main(void)
