@@ -109,7 +109,7 @@ CGTP_KERNEL(CGTP_SCAN_THREADS, 1) cgtp_sort_scan_kernel(const cgtp_sort_lists<In
     CGTP_UNROLL_BY(8)
     for (int64_t i = cgtp_thread(); i < begin; i += CGTP_SCAN_THREADS)
         before += p.count[i];
-    before = cgtp_sum_block<warps>(before, sum).all;
+    before = begin ? cgtp_sum_block<warps>(before, sum).all : 0;
     for (int64_t from = begin; from < end; from += CGTP_SCAN_THREADS) {
         const int64_t i = from + cgtp_thread(), own = i < end ? p.count[i] : 0;
         const cgtp_sort_sums found = cgtp_sum_block<warps>(own, sum);

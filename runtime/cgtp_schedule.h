@@ -14,11 +14,12 @@ namespace
 /* Receivers of a tile at most, where tiles are whole receivers. */
 enum { CGTP_FEW_NODES = 2 };
 
-/* Are they, as the graph has so few edges per receiver? Only where there are as many receivers as warps of a path set, which
- * are so many on average, or twice as many where nothing is handed over: ranges of edges keep all of them busy. */
-static inline bool cgtp_few_edges(int64_t items, int64_t receivers, bool hands_over, int64_t warps)
+/* Are they? With few edges per receiver, and as many receivers as warps of a path set on average, or twice where nothing is handed
+ * over; with four times as many, where rows of senders, which ranges of edges read all at a time, take more than L2 keeps of them. */
+static inline bool cgtp_few_edges(int64_t items, int64_t receivers, bool hands_over, int64_t warps, int64_t senders_bytes)
 {
-    return receivers > 0 && items / receivers < 16 && receivers >= (hands_over ? 1 : 2) * warps;
+    return (senders_bytes >> 18 > cgtp_multiprocessors() && receivers >= 4 * warps) ||
+           (receivers > 0 && items / receivers < 16 && receivers >= (hands_over ? 1 : 2) * warps);
 }
 
 /* The tile of a warp: what it needs once per receiver. In shared memory, so that it takes no registers. */
@@ -124,9 +125,8 @@ template <int nodes, int group, bool waits, bool of_many = false> struct cgtp_ti
     /* The next tile of the queue; negative: there is none. */
     CGTP_MEMBER int ticket(void) const
     {
-        if (waits && (int)cgtp_tickets(started) < blocks)
-            return -1;
-        return tickets - 1 - (int)cgtp_ticket(of_many ? cgtp_opaque_global(started) + number : queue);
+        const bool early = waits && (int)cgtp_tickets(started) < blocks;
+        return early ? -1 : tickets - 1 - (int)cgtp_ticket(of_many ? cgtp_opaque_global(started) + number : queue);
     }
 
     /* What the first lane of the warp, or the group, asks for, in all lanes: slot, a number in shared memory through which

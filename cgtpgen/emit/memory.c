@@ -159,7 +159,8 @@ static struct source source_of(struct arena *a, const struct schedules *all, con
     return w;
 }
 
-/* What putting edges in order takes (runtime/cgtp_order.h): lists in order and numbers on their way there, rows and counts. */
+/* What putting edges in order takes (runtime/cgtp_order.h): lists in order and numbers on their way there,
+ * rows and counts. */
 static void add_ordering(struct memory *m, const struct source *w)
 {
     const double index = w->spec->index64 ? 8 : 4, row = 8, count = 4;

@@ -54,6 +54,18 @@ static const char *warps_of_set(struct arena *a, const struct conv_kernel *g)
     return g->sets > 1 ? arena_printf(a, "%s / %d", warps, g->sets) : warps;
 }
 
+/* Bytes of a sender's rows that a launch reads. */
+static long long sender_bytes(const struct source *w)
+{
+    const struct demand *d = w->demand;
+    long long bytes = 0;
+    for (int i = 0; i < d->kernel->form->inputs; i++) {
+        const struct operand *o = kernel_input(d->kernel, i);
+        bytes += demand_reads(d, i) && o->index == INDEX_SENDER ? (long long)o->dim * operand_size(o) : 0;
+    }
+    return bytes;
+}
+
 /* May a launch do without counters? Teams have none, and no flags; and where nothing is handed over, so that
  * blocks come in any order, those of one path set need none as long as each warp has one range of edges. */
 static bool may_idle(const struct conv_kernel *g)
@@ -112,9 +124,11 @@ static void emit_main_launch(struct source *w, struct out *o, const struct conv_
         line(o, "cgtp_make_teams(partition, %d, %s, graph->items, graph->receivers, cost);", g->warps,
              g->reduces ? "true" : "false");
     if (walk->few)
-        line(o, "const bool few = %scgtp_few_edges(graph->items, graph->receivers, %s, %s);",
+        line(o,
+             "const bool few = %scgtp_few_edges(graph->items, graph->receivers, %s, %s, graph->senders * "
+             "%lld);",
              g->edge_buffer ? "turn.end - turn.from == graph->items && " : "",
-             walk->shares ? "true" : "false", warps_of_set(w->arena, g));
+             walk->shares ? "true" : "false", warps_of_set(w->arena, g), sender_bytes(w));
     if (cleared)
         emit_step(o,
                   walk->teams ? "!partition.teams && "
