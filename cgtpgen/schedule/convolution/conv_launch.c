@@ -54,18 +54,6 @@ static const char *warps_of_set(struct arena *a, const struct conv_kernel *g)
     return g->sets > 1 ? arena_printf(a, "%s / %d", warps, g->sets) : warps;
 }
 
-/* Bytes of a sender's rows that a launch reads. */
-static long long sender_bytes(const struct source *w)
-{
-    const struct demand *d = w->demand;
-    long long bytes = 0;
-    for (int i = 0; i < d->kernel->form->inputs; i++) {
-        const struct operand *o = kernel_input(d->kernel, i);
-        bytes += demand_reads(d, i) && o->index == INDEX_SENDER ? (long long)o->dim * operand_size(o) : 0;
-    }
-    return bytes;
-}
-
 /* May a launch do without counters? Teams have none, and no flags; and where nothing is handed over, so that
  * blocks come in any order, those of one path set need none as long as each warp has one range of edges. */
 static bool may_idle(const struct conv_kernel *g)
@@ -90,6 +78,19 @@ static bool sets_meet(const struct source *w, const struct conv_kernel *g)
             share |= p->spread[i].mul * p->size % SECTOR != 0;
         }
     return share;
+}
+
+/* Bytes of a sender's rows that a launch reads, or none where path sets meet, which they do in ranges of
+ * edges. */
+static const char *sender_bytes(const struct source *w, const struct conv_kernel *g)
+{
+    const struct demand *d = w->demand;
+    long long bytes = 0;
+    for (int i = 0; i < d->kernel->form->inputs && !sets_meet(w, g); i++) {
+        const struct operand *o = kernel_input(d->kernel, i);
+        bytes += demand_reads(d, i) && o->index == INDEX_SENDER ? (long long)o->dim * operand_size(o) : 0;
+    }
+    return bytes ? arena_printf(w->arena, "graph->senders * %lld", bytes) : "0";
 }
 
 /* cleared: what is cleared before unless the launch does without; NULL: nothing is. */
@@ -124,11 +125,9 @@ static void emit_main_launch(struct source *w, struct out *o, const struct conv_
         line(o, "cgtp_make_teams(partition, %d, %s, graph->items, graph->receivers, cost);", g->warps,
              g->reduces ? "true" : "false");
     if (walk->few)
-        line(o,
-             "const bool few = %scgtp_few_edges(graph->items, graph->receivers, %s, %s, graph->senders * "
-             "%lld);",
+        line(o, "const bool few = %scgtp_few_edges(graph->items, graph->receivers, %s, %s, %s);",
              g->edge_buffer ? "turn.end - turn.from == graph->items && " : "",
-             walk->shares ? "true" : "false", warps_of_set(w->arena, g), sender_bytes(w));
+             walk->shares ? "true" : "false", warps_of_set(w->arena, g), sender_bytes(w, g));
     if (cleared)
         emit_step(o,
                   walk->teams ? "!partition.teams && "
