@@ -106,12 +106,6 @@ CGTP_DEVICE unsigned cgtp_vote(bool condition)
     return __ballot_sync(CGTP_ALL_LANES, condition);
 }
 
-/* How many bits are set. */
-CGTP_DEVICE int cgtp_bits(unsigned bits)
-{
-    return __popc(bits);
-}
-
 /* ---- asynchronous copies, global to shared memory, ordered by groups of the calling thread ---- */
 
 /* How long a line should stay in L2. */

@@ -64,7 +64,6 @@ CGTP_DEVICE real cgtp_shuffle_xor(real value, int mask)
 }
 
 CGTP_DEVICE unsigned cgtp_vote(bool condition) { return simt_vote(condition); }
-CGTP_DEVICE int cgtp_bits(unsigned bits) { return __builtin_popcount(bits); }
 
 /* ---- asynchronous copies ---- */
 
