@@ -389,26 +389,26 @@ template <typename Graph> struct cgtp_lone_receivers {
 /* ---- numbers of edges, 32 edges ahead ---- */
 
 /* Each lane has the number (of its sender, of its row) of one of 32 edges of the tile, and of one of the 32 after
- * them; after the tile's last ones, those of the next tile's first edges. */
-template <typename Index> struct cgtp_ahead {
-    Index now = 0, next = 0;
+ * them; after the tile's last ones, those of the next tile's first edges. of_many sets have no register for `asked` in
+ * their loops: what is no number is negative there, so that `next` says itself whether it was asked for. */
+template <typename Index, bool of_many = false> struct cgtp_ahead {
+    static constexpr Index none = of_many ? -1 : 0;
+    Index now = none, next = none;
     bool asked = false; /* are they there already? */
 
     /* A tile of `count` edges from `first` on. */
     CGTP_MEMBER void begin(const Index *list, int64_t first, int count, int lane)
     {
-        if (!asked)
-            next = lane < count ? list[first + lane] : 0;
+        if (of_many ? next < 0 : !asked)
+            next = lane < count ? list[first + lane] : none;
         asked = false;
     }
 
     /* The same of the one after it, while a tile of `before` edges is worked on. */
     CGTP_MEMBER void ask(const Index *list, int64_t first, int count, int before, int lane)
     {
-        if (before <= CGTP_LANES) {
-            next = lane < count ? list[first + lane] : 0;
-            asked = true;
-        }
+        if (before <= CGTP_LANES)
+            next = lane < count ? list[first + lane] : none, asked = true;
     }
 
     /* Of edge `number` of the tile; asked for in ascending order. more: the lane's is so many after it, of edges side by
@@ -418,7 +418,7 @@ template <typename Index> struct cgtp_ahead {
         if (number % CGTP_LANES == 0) {
             now = next;
             const int after = number + CGTP_LANES + lane;
-            next = after < count ? list[first + after] : 0;
+            next = after < count ? list[first + after] : none;
         }
         return (Index)cgtp_shuffle(now, (int)((unsigned)number % CGTP_LANES) + more);
     }

@@ -52,6 +52,8 @@ if shutil.which(ptxas_table.NVCC):
         equal(run(PRODUCTS='^(tetris_poly_2|e3tools_transformer)_f32_shared$', ARCHES='sm_80'), f'{out}: 2 of 2 kernels, 0 spill', 'what once spilled does not')
         equal(run(PRODUCTS='^(flashtp_table5_lmax3_f32_atomic|e3tools_transformer_f32_shared)$', ARCHES='sm_86'),
               f'{out}: 2 of 2 kernels, 0 spill', 'nor where sets leave registers to spare')
+        equal(run(PRODUCTS='^sevennet_l3i5_layer2_f32_deterministic$', KERNELS='double_backward', ARCHES='sm_86'),
+              f'{out}: 1 of 1 kernels, 0 spill', 'nor where five sets keep no flag in a register')
         ok(all(24 < int(row['registers']) <= 255 and 0 < float(row['predicted_ns_per_item']) < 100 for row in rows), 'with numbers', rows)
 else:
     skip('make ptxas-table', 'no nvcc')

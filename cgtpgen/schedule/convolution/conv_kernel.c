@@ -49,10 +49,16 @@ static const char *scheduler_of(const struct conv *c)
                         c->p->walk.shares ? "true" : "false", c->p->walk.many ? ", true" : "");
 }
 
+/* The type of the numbers of edges that it asks for ahead. */
+static const char *ahead_of(const struct conv *c)
+{
+    return arena_printf(c->w->arena, "cgtp_ahead<%s%s>", index_type(c->w), c->p->walk.many ? ", true" : "");
+}
+
 static void emit_set_head(struct conv *c)
 {
     const bool shares = c->p->walk.shares;
-    const char *ahead = arena_printf(c->w->arena, "cgtp_ahead<%s> &", index_type(c->w));
+    const char *ahead = arena_printf(c->w->arena, "%s &", ahead_of(c));
     if (c->number)
         line(c->o, "/* Path set %d: the same. */", c->number);
     else
@@ -165,7 +171,7 @@ static void emit_block_of_set(struct conv *c)
          g->reduces ? "0" : channel_block);
     const char *name[2];
     for (int i = 0, n = numbers_ahead(c, name); i < n; i++)
-        line(o, "cgtp_ahead<%s> %s;", index_type(w), name[i]);
+        line(o, "%s %s;", ahead_of(c), name[i]);
     line(o, "for (int t = tiles.start(l.graph, %s, %s); t >= 0; t = tiles.next(l.graph, %s))", begin, slot,
          slot);
     line(o, "%s_%d(%s, tiles, t, %s, %sown, %s%s%sstream, keep);", g->name, c->number,
