@@ -71,15 +71,18 @@ CGTP_DEVICE void cgtp_widen_row(real (&to)[n], const T (&slice)[room], int64_t n
 
 /* The channel blocks of a warp's items, one after the other, and where their rows are: in a ring of buffers.
  * It stands before the first until it is advanced. Warps take items in turn, so that rows in use at one time
- * are near each other. Addresses go round as in cgtp_ring. */
-template <typename Rows, int buffers, int blocks> struct cgtp_channel_blocks {
-    int64_t item, step; /* from one item of the warp to its next */
+ * are near each other. Addresses go round as in cgtp_ring.
+ *
+ * A turn has a channel block of `side` items side by side, a warp `group` items (powers of two) that follow each other: which
+ * they are does not depend on `side`. */
+template <typename Rows, int buffers, int blocks, int side = 1, int group = side> struct cgtp_channel_blocks {
+    int64_t item, step; /* the first of those side by side; from the last ones of a group to the next ones of the warp */
     int block;
     cgtp_address first, at;
 
     CGTP_MEMBER cgtp_channel_blocks(Rows (&rows)[buffers], int warps)
-        : item((int64_t)(cgtp_block() - cgtp_blocks()) * warps + cgtp_warp()),
-          step((int64_t)cgtp_blocks() * warps), block(blocks - 1), first(cgtp_address_of(rows)),
+        : item(((int64_t)(cgtp_block() - cgtp_blocks()) * warps + cgtp_warp()) * group + (group - side)),
+          step((int64_t)cgtp_blocks() * warps * group - (group - side)), block(blocks - 1), first(cgtp_address_of(rows)),
           at(first + (buffers - 1) * (int)sizeof(Rows))
     {
     }
@@ -87,7 +90,17 @@ template <typename Rows, int buffers, int blocks> struct cgtp_channel_blocks {
     /* How many there are, before the first. */
     CGTP_MEMBER int left(int64_t items) const
     {
-        return items > item + step ? (int)((items - item - 1) / step) * blocks : 0;
+        if constexpr (group == 1)
+            return items > item + step ? (int)((items - item - 1) / step) * blocks : 0;
+        const int64_t all = items - (item + step), apart = step + (group - side); /* from the warp's first one on */
+        const int64_t last = all % apart < group ? all % apart : group;
+        return all > 0 ? (int)(all / apart * (group / side) + (last + side - 1) / side) * blocks : 0;
+    }
+
+    /* The number of one of those side by side; of the last item, where there are no more. */
+    CGTP_MEMBER int64_t nth(int number, int64_t items) const
+    {
+        return item + number < items ? item + number : items - 1;
     }
 
     CGTP_MEMBER void advance(void)
@@ -95,7 +108,7 @@ template <typename Rows, int buffers, int blocks> struct cgtp_channel_blocks {
         at = at - first == (buffers - 1) * (int)sizeof(Rows) ? first : at + (int)sizeof(Rows);
         block = block == blocks - 1 ? 0 : block + 1;
         if (block == 0)
-            item += step;
+            item += group > side && (item & (group - 1)) + side < group ? side : step;
     }
 
     CGTP_MEMBER const Rows &rows(void) const

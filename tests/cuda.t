@@ -46,7 +46,9 @@ BATCH_LEFT = {'7': 'not uvu with one channel of y', '10': 'not uvu with one chan
 BATCH_WHOLE = [
     ('kernels: ', 'index: {y: shared}\nkernels: ', 'not a batch (x, y and z of the item)'),
     ('kernels: ', 'index: {w: sender}\nkernels: ', 'weights of nodes'),
-    (r'\b(32|64|96)x', '8x', 'channels for less than half of a warp'),
+    (r'\b(32|64|96)x', '6x', 'channels for less than a quarter of a warp'),
+    ('(?s).+', lambda text: re.sub(r'\b(32|64|96)x', '8x', text[0]).replace('kernels: ', 'index: {w: shared}\nkernels: '),
+     'channels for less than half of a warp'),
     ('y: .*', 'y: 2x0e + 2x1o + 2x2e + 2x1o', 'no path for it'),
 ]
 STAGED = 'tests/simt/specs/staged_mixed.yaml'  # weights that connect channels, and other paths

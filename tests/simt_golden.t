@@ -17,7 +17,7 @@ widths='tests/simt/specs/conv_any.yaml tests/simt/specs/conv_blocks.yaml tests/s
 channels=tests/simt/specs/conv_channels.yaml
 layouts='g_mace_large_c32_graph g_mace_large_c32 g_mode_uvu_0 g_mode_uvuv_0 g_mode_uvw_shared g_mixed_modes'
 batches=
-for name in 128 double even mixed phases plain shared widths; do batches="$batches tests/simt/specs/batch_$name.yaml"; done
+for name in 128 double even mixed narrow phases plain shared widths; do batches="$batches tests/simt/specs/batch_$name.yaml"; done
 tiled='tests/simt/specs/tiled_wide.yaml tests/simt/specs/tiled_modes.yaml'
 gemm='tests/simt/specs/gemm_wide.yaml tests/simt/specs/gemm_pairs.yaml tests/simt/specs/gemm_tied.yaml'
 gemm="$gemm tests/simt/specs/gemm_large.yaml tests/simt/specs/gemm_pieces.yaml tests/simt/specs/gemm_windows.yaml"
@@ -214,7 +214,7 @@ else
     done
     check_kernels sample_layouts_convolutions "$irmul $three" "$cases" sizes
     check_kernels sample_layouts_batches "$irmul $three" \
-        'tests/simt/specs/batch_mixed.yaml tests/simt/specs/batch_128.yaml tests/simt/specs/batch_even.yaml tests/simt/specs/batch_shared.yaml' sizes paths
+        'tests/simt/specs/batch_mixed.yaml tests/simt/specs/batch_128.yaml tests/simt/specs/batch_even.yaml tests/simt/specs/batch_narrow.yaml tests/simt/specs/batch_shared.yaml' sizes paths
     check_kernels sample_layout_x_atomic "$irmulx $three $atomic" $mixed paths
     check_kernels sample_layouts_yz "$irmulyz $three" $mixed paths
     check_kernels sample_layers "tests/narrow.py --kernels=forward,backward" \

@@ -552,7 +552,8 @@ static void tiled_items_need_each(void **state)
 
 /* Specs of tests/simt/specs, with edges in any order, with atomic sums: those with warps of a group, with
  * edges side by side, with several path sets, with sums that carry their errors along; batches, with path
- * sets that not all channel blocks have, with several loops, with rows that are widened. */
+ * sets that not all channel blocks have, with items side by side, with several loops, with rows that are
+ * widened. */
 static const struct {
     const char *file, *more;
 } pipelined[] = {{"conv_64", ""},
@@ -568,6 +569,7 @@ static const struct {
                  {"conv_64", "accumulate: compensated\n"},
                  {"batch_128", ""},
                  {"batch_mixed", ""},
+                 {"batch_narrow", ""},
                  {"batch_phases", ""},
                  {"batch_phases", "precision: bfloat16\n"},
                  {"batch_plain", "precision: bfloat16\n"}};

@@ -95,7 +95,7 @@ static void dump_step(struct text *out, const struct pipeline *p, const struct s
             text_printf(out, "for %s = %d..%d%s%s by %d", l->name, l->first, l->end, l->less ? " - " : "",
                         l->less ? l->less : "", l->by);
         else
-            text_printf(out, "for each %s", l->name);
+            text_printf(out, l->side > 1 ? "for each %s, %d side by side" : "for each %s", l->name, l->side);
         break;
     case STEP_FILL:
     case STEP_DRAIN:

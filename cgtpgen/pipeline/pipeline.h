@@ -45,6 +45,7 @@ struct loop {
     bool counted;       /* turns are known: for (name = first; name < end; name += by) */
     int first, end, by; /* of others `end` is, if any, how many turns are a round */
     const char *less;   /* a variable that ends it sooner by as much; NULL */
+    int side, group;    /* of items that warps take in turn: of one turn; of one warp, one after the other */
     bool unroll;
 };
 

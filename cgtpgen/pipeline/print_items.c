@@ -90,6 +90,30 @@ static void print_tables(struct items *n)
 
 /* ---- what moves ---- */
 
+/* Has a warp several items side by side? */
+static bool abreast(const struct items *n)
+{
+    return n->c.p->loop[n->block].side > 1;
+}
+
+static int lanes_of_item(const struct items *n)
+{
+    return n->c.p->worker.lanes / n->c.p->loop[n->block].side;
+}
+
+/* A row of y, of the items side by side one each. */
+static void print_row_copy(struct items *n, const struct operand *o, const char *to, const char *row)
+{
+    const int lanes = lanes_of_item(n);
+    if (abreast(n))
+        line(n->c.o, "cgtp_copy_lanes_row<%lld, %d>(%s, %s + cgtp_row_begin<%lld, %d>(lane), lane, stream);",
+             (long long)o->dim, lanes, to, row, (long long)o->dim, lanes);
+    else if (operand_size(o) == 2)
+        line(n->c.o, "cgtp_copy_words<%lld>(%s, %s, lane, stream);", (long long)o->dim, to, row);
+    else
+        line(n->c.o, "cgtp_copy_row(%s, %s, lane, stream);", to, row);
+}
+
 /* Starts the copies of a version of the place, which is `from`; some channel blocks have none of a spread. */
 static void print_copies(struct items *n, const struct place *q, const char *from)
 {
@@ -102,7 +126,8 @@ static void print_copies(struct items *n, const struct place *q, const char *fro
         if (!o)
             continue;
         const char *to = edges_field(&n->c, q, i, from),
-                   *row = arena_printf(n->c.a, "l.%s + ahead.item * %s", o->array, edges_stride(&n->c, o));
+                   *row = arena_printf(n->c.a, "l.%s + %s * %s", o->array, abreast(n) ? "item" : "ahead.item",
+                                       edges_stride(&n->c, o));
         struct text list = {.arena = n->c.a};
         for (int k = i; k < end; k++)
             text_printf(&list, ", %s", edges_field(&n->c, q, k, from));
@@ -114,10 +139,8 @@ static void print_copies(struct items *n, const struct place *q, const char *fro
         else if (f->spread >= 0)
             line(n->c.o, "cgtp_copy_segments<%s>(%s, ahead.block, lane, stream%s);", table_of(n, q, f), row,
                  text_string(&list));
-        else if (f->size == 2)
-            line(n->c.o, "cgtp_copy_words<%lld>(%s, %s, lane, stream);", (long long)o->dim, to, row);
         else
-            line(n->c.o, "cgtp_copy_row(%s, %s, lane, stream);", to, row);
+            print_row_copy(n, o, to, row);
     }
 }
 
@@ -129,8 +152,10 @@ static void print_store(struct items *n, const struct place *q)
         end = end_of(q, i);
         for (int k = i; k < end; k++)
             text_printf(&list, ", %s", edges_version(&n->c, q, k));
-        line(n->c.o, "cgtp_write_segments<%s, CGTP_STORE>(l.%s + now.item * %s, now.block, lane%s);",
-             table_of(n, q, &q->field[i]), o->array, edges_stride(&n->c, o), text_string(&list));
+        if (abreast(n))
+            line(n->c.o, "if (there)");
+        line(n->c.o, "cgtp_write_segments<%s, CGTP_STORE>(l.%s + %s * %s, now.block, lane%s);",
+             table_of(n, q, &q->field[i]), o->array, n->c.item, edges_stride(&n->c, o), text_string(&list));
     }
 }
 
@@ -144,9 +169,15 @@ static const char *times(const struct items *n, int by)
 static void print_row(struct items *n, const struct place *q)
 {
     const struct spread *s = &n->c.p->spread[0];
+    if (abreast(n)) {
+        line(n->c.o, "%s *const %sout = l.%s + item * %s + lane %% %d%s;", edges_type(&n->c, q->operand),
+             q->name, q->operand->array, edges_stride(&n->c, q->operand), lanes_of_item(n),
+             times(n, s->channels));
+        return;
+    }
     line(n->c.o, "%s *const %sout = l.%s + now.item * %s + now.block * %d + lane%s;",
          edges_type(&n->c, q->operand), q->name, q->operand->array, edges_stride(&n->c, q->operand),
-         s->lanes * s->channels, times(n, s->channels));
+         n->c.p->worker.lanes * s->channels, times(n, s->channels));
 }
 
 /* ---- a loop over all items ---- */
@@ -160,13 +191,17 @@ static void print_fill(struct items *n, int loop)
     struct text first = {.arena = n->c.a};
     struct out *o = n->c.o;
     n->block = loop;
+    n->c.item = abreast(n) ? "item" : "now.item";
     for (int i = p->places - 1; i >= 0; i--)
         if (p->place[i].how == HOW_ASYNC && p->place[i].clock == loop)
             *(p->place[i].group == RING ? &n->first : &rows) = &p->place[i];
     const int sets = n->first->rate, ahead = n->first->stages - 1;
     line(o, "{ /* the channel block that is worked on; that is loaded */");
-    line(o, "cgtp_channel_blocks<%s_rows, %d, %d> now(own.rows, %d), ahead = now;", name, rows->stages,
-         p->loop[loop].end, p->worker.teams);
+    line(o, "cgtp_channel_blocks<%s_rows, %d, %d%s> now(own.rows, %d), ahead = now;", name, rows->stages,
+         p->loop[loop].end,
+         p->loop[loop].group > 1 ? arena_printf(n->c.a, ", %d, %d", p->loop[loop].side, p->loop[loop].group)
+                                 : "",
+         p->worker.teams);
     line(o, "const int turns = now.left(%s)%s;", n->c.words->items, times(n, sets));
     line(o, "cgtp_ring<%s_stage, %d> ring(own.ring);", name, ahead + 1);
     line(o, "/* Start the copies of a turn into a stage (see cgtp_ring). */");
@@ -177,9 +212,13 @@ static void print_fill(struct items *n, int loop)
              comes || i == 0 ? " lane" : "");
         if (i == 0) {
             line(o, "ahead.advance();");
-            line(o, "%s_rows &rows = ahead.lanes_own(lane);", name);
-            print_copies(n, rows, "rows");
+            if (rows->field[0].operand)
+                line(o, "%s_rows &rows = ahead.lanes_own(lane);", name);
         }
+        if (abreast(n) && (comes || (i == 0 && rows->field[0].operand)))
+            line(o, "const int64_t item = ahead.nth(lane / %d, %s);", lanes_of_item(n), n->c.words->items);
+        if (i == 0)
+            print_copies(n, rows, "rows");
         print_copies(n, q, "to");
         line(o, "};");
         if (i < ahead)
@@ -193,8 +232,15 @@ static void print_loop(struct items *n, int loop)
 {
     line(n->c.o, "CGTP_LOOP");
     line(n->c.o, n->c.p->loop[loop].counted ? "do {" : "for (int done = 0; done < turns;) {");
-    if (loop == n->block)
-        line(n->c.o, "now.advance();");
+    if (loop != n->block)
+        return;
+    line(n->c.o, "now.advance();");
+    if (!abreast(n))
+        return;
+    const char *items = n->c.words->items;
+    line(n->c.o, "[[maybe_unused]] const int side = lane / %d;", lanes_of_item(n));
+    line(n->c.o, "const int64_t item = now.nth(side, %s);", items);
+    line(n->c.o, "const bool there = now.item + side < %s;", items);
 }
 
 static void print_end(struct items *n, int loop)

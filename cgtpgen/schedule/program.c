@@ -272,10 +272,13 @@ static bool has_route(const struct schedule *s, enum route_kind kind)
 static void report_items(struct report *r, const struct pipeline *p)
 {
     int blocks = 0, set = 0;
+    bool sides = false;
     for (int i = 0; i < p->spreads; i++)
         blocks = blocks > p->spread[i].blocks ? blocks : p->spread[i].blocks;
+    for (int i = 0; i < p->loop_count; i++)
+        sides |= p->loop[i].side > 1;
     report_number(r, "channels_per_lane", p->spread[0].channels);
-    report_channels(r, "channel_blocks", blocks, p->spread[0].lanes * p->spread[0].channels, "turn");
+    report_channels(r, "channel_blocks", blocks, p->worker.lanes * p->spread[0].channels, "turn");
     report_number(r, "phases", count(p, STEP_FILL));
     for (int i = 0; i < p->places; i++) {
         const struct place *q = &p->place[i];
@@ -288,6 +291,8 @@ static void report_items(struct report *r, const struct pipeline *p)
         report_list(record, "paths", p->set[set].paths, p->set[set].path);
         if (q->field[0].spread >= 0)
             report_number(record, "channels", p->spread[q->field[0].spread].mul);
+        if (sides)
+            report_number(record, "items_side_by_side", p->loop[q->clock].side);
         report_number(record, "stage_bytes", bytes);
         set++;
     }

@@ -124,8 +124,9 @@ static void add_rows(struct batch *g, struct batch_phase *phase, const char *nam
             add_slices(g, phase->rows, o, g->part[k].xs, g->part[k].x);
         if (!o || o->slot != SLOT_Y)
             continue;
-        const int length = (int)(narrow ? (o->dim + 1) / 2 * 2 : o->dim);
-        add_field(g, phase->rows, o, true, (struct field){.spread = -1, .length = length, .lane = 1});
+        const int length = (int)(narrow ? (o->dim + 1) / 2 * 2 : o->dim), side = BATCH_LANES / phase->lanes;
+        const int all = side > 1 ? side * batch_y_room(g, o) : length;
+        add_field(g, phase->rows, o, true, (struct field){.spread = -1, .length = all, .lane = 1});
         if (narrow && phase->wide < 0)
             phase->wide = add_place(g, phase, place);
         if (narrow)
@@ -168,7 +169,7 @@ void batch_places(struct arena *a, struct batch *g)
         p->spread[i] = (struct spread){g->parts > 1 ? arena_printf(a, "_of_%d", part->mul) : "",
                                        part->mul,
                                        g->channels,
-                                       BATCH_LANES,
+                                       part->lanes,
                                        part->blocks,
                                        1};
     }
@@ -180,8 +181,14 @@ void batch_places(struct arena *a, struct batch *g)
                 phase->blocks = g->part[g->set[k].part].blocks;
         phase->sums = phase->blocks > 1 && demand_outputs_of(g->demand, SLOT_Y);
         phase->item = build_loop(p, (struct loop){.name = "item"});
-        phase->block = build_loop(
-            p, (struct loop){.name = "block", .counted = phase->sums, .end = phase->blocks, .by = 1});
+        const int side = BATCH_LANES / phase->lanes;
+        phase->block =
+            build_loop(p, (struct loop){.name = "block",
+                                        .counted = phase->sums,
+                                        .end = phase->blocks,
+                                        .by = 1,
+                                        .side = side,
+                                        .group = demand_outputs_of(g->demand, SLOT_Y) ? g->sides : side});
         for (int k = 0; k < 2 * phase->sets; k++)
             add_set(g, phase, phase->first + k % phase->sets, k >= phase->sets);
         add_rows(g, phase, g->phases > 1 ? arena_printf(a, "phase%d", i) : "rows");

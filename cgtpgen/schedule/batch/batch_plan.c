@@ -12,6 +12,15 @@ enum {
     FEW_WARPS = 8 /* of a multiprocessor, for gradients of rows of 16 bits: larger sets, fewer turns */
 };
 
+/* May items be side by side? Only rows that lanes copy and sum up by item. */
+static bool may_share_warps(const struct demand *d)
+{
+    bool may = d->plan->problem->spec->index[SLOT_W] != INDEX_SHARED;
+    for (int i = 0; i < demand_arrays(d) && may; i++)
+        may = !demand_array(d, i) || operand_size(demand_array(d, i)) == kernel_size(d->kernel);
+    return may;
+}
+
 const char *batch_refuses(const struct target *target, const struct demand *d)
 {
     const struct problem *p = d->plan->problem;
@@ -25,6 +34,8 @@ const char *batch_refuses(const struct target *target, const struct demand *d)
     int most = 0;
     for (int i = 0; i < p->paths; i++)
         most = d->variant_of[i] >= 0 && most < p->path[i].mul_x ? p->path[i].mul_x : most;
+    if (may_share_warps(d))
+        return most < target->device->lanes / 4 ? "channels for less than a quarter of a warp" : NULL;
     return most < target->device->lanes / 2 ? "channels for less than half of a warp" : NULL;
 }
 
@@ -45,7 +56,17 @@ static bool has(int n, const int *list, int value)
     return false;
 }
 
-static void find_parts(struct arena *a, struct batch *g)
+/* Lanes that an item has for so many channels. */
+static int lanes_of(int mul, int channels)
+{
+    enum { LEAST = 4 };
+    int lanes = LEAST;
+    while (lanes * channels < mul && lanes < BATCH_LANES)
+        lanes *= 2;
+    return lanes;
+}
+
+static void find_parts(struct arena *a, struct batch *g, bool sides)
 {
     const struct problem *p = g->demand->plan->problem;
     g->part = NEW_ARRAY(a, struct batch_part, p->paths + 1);
@@ -58,9 +79,12 @@ static void find_parts(struct arena *a, struct batch *g)
             at++;
         struct batch_part *part = &g->part[at];
         if (at == g->parts) {
-            *part = (struct batch_part){q->mul_x, batch_blocks(q->mul_x, g->channels), 0,
-                                        NEW_ARRAY(a, int, p->x.n + 1)};
+            *part = (struct batch_part){.mul = q->mul_x,
+                                        .blocks = batch_blocks(q->mul_x, g->channels),
+                                        .lanes = sides ? lanes_of(q->mul_x, g->channels) : BATCH_LANES,
+                                        .x = NEW_ARRAY(a, int, p->x.n + 1)};
             g->parts++;
+            g->sides = g->sides > BATCH_LANES / part->lanes ? g->sides : BATCH_LANES / part->lanes;
         }
         if (!has(part->xs, part->x, q->x))
             part->x[part->xs++] = q->x;
@@ -138,13 +162,18 @@ static bool *find_alone(struct arena *a, const struct batch *g)
     return alone;
 }
 
-/* Where phases begin, so that each has about as many instructions. */
+static const struct batch_part *part_of(const struct batch *g, int i)
+{
+    return &g->part[batch_part(g, g->demand->plan->problem->path[g->order[i]].mul_x)];
+}
+
+/* Where phases begin: where items have other lanes, and so that each has about as many instructions. */
 static void divide_phases(struct arena *a, struct batch *g)
 {
     const struct problem *p = g->demand->plan->problem;
     const bool *alone = find_alone(a, g);
     int64_t before = 0, all = 0;
-    int phases = 0;
+    int shares = 0;
     g->begins = NEW_ARRAY(a, bool, g->paths + 1);
     for (int i = 0; i < g->paths; i++)
         all += batch_path_work(g, &p->path[g->order[i]]);
@@ -152,8 +181,10 @@ static void divide_phases(struct arena *a, struct batch *g)
         int64_t own = 0;
         for (end = i; end == i || !alone[end]; end++)
             own += batch_path_work(g, &p->path[g->order[end]]);
-        g->begins[i] = i == 0 || (2 * before + own) * g->most_phases >= 2 * phases * all;
-        phases += g->begins[i];
+        const bool share = i == 0 || (2 * before + own) * g->most_phases >= 2 * shares * all;
+        g->begins[i] = share || part_of(g, i)->lanes != part_of(g, i - 1)->lanes;
+        g->several |= i > 0 && g->begins[i];
+        shares += share;
         before += own;
     }
 }
@@ -178,7 +209,7 @@ static void divide(struct arena *a, struct batch *g, int limit)
         struct batch_set *s = g->sets ? &g->set[g->sets - 1] : NULL;
         if (g->begins[i]) {
             g->phase = arena_grow(a, g->phase, g->phases, &phase_capacity, sizeof *g->phase);
-            g->phase[g->phases++] = (struct batch_phase){.first = g->sets};
+            g->phase[g->phases++] = (struct batch_phase){.first = g->sets, .lanes = g->part[part].lanes};
         }
         if (g->begins[i] || s->part != part || s->bytes + bytes > limit ||
             (most_paths && s->paths + end - i > most_paths)) {
@@ -311,8 +342,9 @@ static bool choose(struct arena *a, struct batch *g)
     const struct device *device = g->device;
     const bool few = is_narrow(g->demand) && demand_inputs_of(g->demand, SLOT_G);
     const int knob = knob_value(g->schedule, KNOB_WARPS), asked = knob ? knob : few ? FEW_WARPS : 0;
+    const bool by_set = g->most_phases > 1 || g->several;
     g->warps = BLOCK_WARPS;
-    for (size_t i = g->most_phases > 1; i < sizeof step / sizeof *step; i++) /* phases: x by set */
+    for (size_t i = by_set; i < sizeof step / sizeof *step; i++)
         for (int o = 0; o < device->occupancies; o++) {
             int warps = device->occupancy[o].warps;
             bool last = o == device->occupancies - 1;
@@ -355,9 +387,10 @@ static int choose_channels(const struct demand *d, int asked)
 
 /* ---- everything ---- */
 
-/* The batch with so many channels per lane, in phases of so many bytes of instructions or, with 0, in one;
- * NULL: a stage is larger than shared memory. */
-static struct batch *with_channels(struct arena *a, const struct schedule *s, int channels, int most_phases)
+/* The batch with so many channels per lane, in so many phases, with items side by side or without; NULL: a
+ * stage is larger than shared memory. */
+static struct batch *with_channels(struct arena *a, const struct schedule *s, int channels, int most_phases,
+                                   bool sides)
 {
     struct batch *g = NEW(a, struct batch);
     g->schedule = s;
@@ -366,7 +399,7 @@ static struct batch *with_channels(struct arena *a, const struct schedule *s, in
     g->channels = channels;
     g->most_phases = most_phases;
     demand_aligned(g->demand, g->aligned);
-    find_parts(a, g);
+    find_parts(a, g, sides);
     sort_paths(a, g);
     divide_phases(a, g);
     g->held = batch_registers_held(a, g);
@@ -376,6 +409,7 @@ static struct batch *with_channels(struct arena *a, const struct schedule *s, in
 /* Four channels per lane where slices of two are shorter than memory likes, as they are in 16 bits; if the
  * slices of x stay for all path sets then. A loop that is longer than the instructions that are kept becomes
  * several or, where segments of x do not allow that, has one channel per lane instead of two: half the code.
+ * Items are side by side but where all paths are asked for in one phase.
  */
 static struct batch *cheapest(struct arena *a, const struct schedule *s)
 {
@@ -384,18 +418,20 @@ static struct batch *cheapest(struct arena *a, const struct schedule *s)
     const int64_t room = s->target->device->code_bytes, fits = room * 3 / 4, each = room * 2 / 7;
     const int asked = knob_value(s, KNOB_CHANNELS), phases = knob_value(s, KNOB_PHASES);
     const int channels = choose_channels(s->demand, asked);
+    const bool sides = phases != 1 && may_share_warps(s->demand);
     const bool four = !asked && !phases && is_narrow(s->demand) && divides(s->demand, 4);
-    struct batch *g = four ? with_channels(a, s, 4, 1) : NULL;
-    if (g && !g->x_by_set && batch_loop_bytes(g) <= fits)
+    struct batch *g = four ? with_channels(a, s, 4, 1, sides) : NULL;
+    if (g && !g->x_by_set && batch_loop_bytes(g, false) <= fits)
         return g;
-    g = with_channels(a, s, channels, phases ? phases : 1);
-    if (!g || phases || batch_loop_bytes(g) <= fits)
+    g = with_channels(a, s, channels, phases ? phases : 1, sides);
+    if (!g || phases || batch_loop_bytes(g, false) <= fits)
         return g;
-    struct batch *other = with_channels(a, s, channels, (int)(batch_loop_bytes(g) / each) + 1);
+    const int most = (int)(batch_loop_bytes(g, true) / each) + 1;
+    struct batch *other = with_channels(a, s, channels, most, sides);
     if (other && other->phases > 1)
         return other;
-    other = channels > 1 && !asked ? with_channels(a, s, 1, 1) : NULL;
-    return other && batch_loop_bytes(other) <= fits ? other : g;
+    other = channels > 1 && !asked ? with_channels(a, s, 1, 1, sides) : NULL;
+    return other && batch_loop_bytes(other, false) <= fits ? other : g;
 }
 
 const char *batch_plan(struct arena *a, struct schedule *s)

@@ -14,6 +14,9 @@
  * per phase: path sets that share no segment of x with those of another phase. A warp goes through all its
  items
  * once per phase, and adds up gradients of y in memory.
+ *
+ * Segments of at most 16 channels have phases of their own, in which a warp works on several items side by
+ * side, each with so many of its lanes.
  */
 #ifndef CGTPGEN_BATCH_PLAN_H
 #define CGTPGEN_BATCH_PLAN_H
@@ -27,6 +30,7 @@ enum { BATCH_LANES = 32 };
 /* Segments of x with the same number of channels. */
 struct batch_part {
     int mul, blocks; /* channels; channel blocks, of which the last may have fewer */
+    int lanes;       /* of an item: of all of the warp, or fewer */
     int xs, *x;      /* segments that paths read */
 };
 
@@ -47,6 +51,7 @@ struct batch_set {
 struct batch_phase {
     int first, sets; /* the first, and how many */
     int blocks;      /* channel blocks of an item: most of any part */
+    int lanes;       /* of an item, in all of them */
     bool sums; /* are there sums over an item's? Then there is a loop over items around that over them */
     int item, block; /* loops: over items, over channel blocks */
     int rows, wide;  /* places: of what all sets read, of rows of y in 16 bits, widened; -1: none */
@@ -63,12 +68,14 @@ struct batch {
     bool *begins;      /* [paths]: is it the first of a phase? By their places in that order */
     int sets;
     struct batch_set *set;
-    int phases, most_phases; /* of the latter no more */
+    int phases, most_phases; /* of the latter no more, but for those that other lanes make */
+    bool several;            /* are there others than the first? */
+    int sides;               /* most items side by side in a phase */
     struct batch_phase *phase;
     int channels;              /* V: neighbouring channels of a lane */
     int stages, warps, blocks; /* of a ring; of a block; a multiprocessor must hold */
     int aligned[SLOT_COUNT];   /* see demand_aligned */
-    bool x_by_set;             /* x comes with each path set that reads it */
+    bool x_by_set;             /* x comes with each path set that reads it, as where there are phases */
     int held;                  /* registers that would be enough for rows that stay in them and for forms */
     struct pipeline *pipeline;
 };
@@ -89,7 +96,7 @@ static inline bool batch_shares(const struct batch *g)
 /* Have all lanes of all its blocks channels? */
 static inline bool batch_is_whole(const struct batch *g, const struct batch_part *part)
 {
-    return part->mul == part->blocks * BATCH_LANES * g->channels;
+    return part->mul == part->blocks * part->lanes * g->channels;
 }
 
 /* The number of the part with so many channels. */
@@ -105,16 +112,23 @@ static inline int batch_part(const struct batch *g, int64_t mul)
  * many. */
 int batch_numbers(const struct batch_set *, const struct operand *, const int **number);
 
+/* Elements from an item's row of y to the next where they are side by side: whole chunks. */
+static inline int batch_y_room(const struct batch *g, const struct operand *o)
+{
+    const int wide = 16 / kernel_size(g->demand->kernel);
+    return (int)(o->dim + wide - 1) / wide * wide;
+}
+
 /* Bytes of a channel block that a path brings in and sends out, beside x and y (new_z: with its segment of
  * z); its instructions. */
 int batch_path_bytes(const struct batch *, const struct path *, bool new_z);
 int batch_path_work(const struct batch *, const struct path *);
 
 /* Registers that would be enough; instructions of a warp per item and bytes, as evaluations of graphs count;
- * bytes of instructions of the loop over items, or of all loops together. */
+ * bytes of instructions of the longest loop over items, or of all loops together. */
 int batch_registers_held(struct arena *, const struct batch *);
 double batch_cost(const struct batch *);
-int64_t batch_loop_bytes(const struct batch *);
+int64_t batch_loop_bytes(const struct batch *, bool all);
 
 /* Makes the pipeline, with its places; lays them out, with rings of so many stages. */
 void batch_places(struct arena *, struct batch *);

@@ -71,6 +71,15 @@ static struct argument weights(const struct writer *c, const struct path *path, 
                   : build_through(c->p, "cgtp_incoming", (int[]){v, 0}, NULL, 1, &q);
 }
 
+/* So many elements further in the item's row of slot y. */
+static struct argument row_of_y(const struct writer *c, const struct operand *o, int64_t offset)
+{
+    struct argument q = at(c, c->phase->wide < 0 ? c->phase->rows : c->phase->wide, o->symbol, offset);
+    if (c->phase->lanes < BATCH_LANES)
+        build_term(&q.at, "side", batch_y_room(c->g, o));
+    return q;
+}
+
 static struct argument operand_of(const struct writer *c, const struct path *path, enum role role,
                                   const struct operand *o)
 {
@@ -78,7 +87,7 @@ static struct argument operand_of(const struct writer *c, const struct path *pat
     if (role == ROLE_W)
         return o->index == INDEX_SHARED ? shared_weights(c, path, o) : weights(c, path, o);
     if (role == ROLE_A && !o->output)
-        return at(c, c->phase->wide < 0 ? c->phase->rows : c->phase->wide, o->symbol, offset);
+        return row_of_y(c, o, offset);
     const int segment = role == ROLE_B ? path->x : path->z;
     struct argument q = build_named(c->p, operand_part(c->p->arena, o, segment));
     q.at.offset = role == ROLE_A ? offset : 0;
@@ -130,7 +139,8 @@ static void move(const struct writer *c, const struct operand *o, int segment, i
         arena_printf(c->p->arena, "cgtp_%s_lane%s", o->output ? "store" : "load", apart ? "_components" : "");
     const struct argument array = build_named(c->p, name), slice = at(c, place, name, 0);
     build_call(
-        c->p, function, (int[]){apart ? c->g->channels : 0, 0}, 3,
+        c->p, function,
+        (int[]){apart ? c->g->channels : 0, c->phase->lanes < BATCH_LANES ? c->phase->lanes : 0, 0}, 3,
         (struct argument[]){o->output ? slice : array, o->output ? array : slice, build_variable("lane", 1)});
 }
 
@@ -148,13 +158,19 @@ static void leave(const struct writer *c, enum slot slot, int segment)
         move(c, *o, segment, c->s->out);
 }
 
-/* Lanes without channels of the block have nothing to do, and leave nothing for sums over lanes. */
+/* Lanes without channels of the block, or an item, have nothing to do, and leave nothing for sums over lanes.
+ */
 static void begin_lanes(const struct writer *c, const struct batch_part *part)
 {
     const int lanes = part->mul / c->g->channels;
-    build_if(c->p, part->blocks == 1
-                       ? arena_printf(c->p->arena, "lane < %d", lanes)
-                       : arena_printf(c->p->arena, "now.block * %d + lane < %d", BATCH_LANES, lanes));
+    if (part->lanes < BATCH_LANES)
+        build_if(c->p, lanes == part->lanes
+                           ? "there"
+                           : arena_printf(c->p->arena, "there && lane %% %d < %d", part->lanes, lanes));
+    else
+        build_if(c->p, part->blocks == 1
+                           ? arena_printf(c->p->arena, "lane < %d", lanes)
+                           : arena_printf(c->p->arena, "now.block * %d + lane < %d", BATCH_LANES, lanes));
 }
 
 /* Segments of z come before the first path into them, and leave after the last. */
@@ -163,7 +179,8 @@ static void work(const struct writer *c)
     const struct path *path = c->problem->path;
     const struct batch_part *part = &c->g->part[c->s->part];
     const int *number = c->s->path;
-    if (!batch_is_whole(c->g, part))
+    const bool some = part->lanes < BATCH_LANES || !batch_is_whole(c->g, part);
+    if (some)
         begin_lanes(c, part);
     for (int k = 0; k < c->s->xs; k++)
         bring(c, SLOT_X, c->s->x[k], c->g->x_by_set ? c->s->in : c->phase->rows);
@@ -180,7 +197,7 @@ static void work(const struct writer *c)
     }
     for (int k = 0; k < c->s->ends; k++)
         leave(c, SLOT_X, c->s->end[k]);
-    if (!batch_is_whole(c->g, part))
+    if (some)
         build_end(c->p);
     if (c->s->out >= 0)
         build_store(c->p, c->s->out, 0, 0);
@@ -246,9 +263,12 @@ static void do_phase(struct writer *c)
     if (c->phase->sums)
         build_end(c->p);
     for (const struct operand **o = c->of[SLOT_Y][1]; *o; o++) {
-        build_call(c->p, "cgtp_reduce_lanes", (int[]){dim, 0}, 2,
-                   (struct argument[]){at(c, standing(c, *o), NULL, 0), build_named(c->p, (*o)->symbol)});
-        build_last(c->p)->type = c->phase->first ? "CGTP_ADD" : "CGTP_STORE";
+        const bool sides = c->phase->lanes < BATCH_LANES;
+        const char *how = c->phase->first ? "CGTP_ADD" : "CGTP_STORE";
+        build_call(c->p, sides ? "cgtp_reduce_items" : "cgtp_reduce_lanes", (int[]){dim, 0}, 2 + sides,
+                   (struct argument[]){at(c, standing(c, *o), NULL, 0), build_named(c->p, (*o)->symbol),
+                                       build_variable("there", 1)});
+        build_last(c->p)->type = sides ? arena_printf(c->p->arena, "%s, %d", how, c->phase->lanes) : how;
     }
     build_end(c->p);
 }

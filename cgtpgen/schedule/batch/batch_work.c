@@ -91,19 +91,29 @@ double batch_cost(const struct batch *g)
     const struct demand *d = g->demand;
     const struct problem *p = d->plan->problem;
     const double per_sum = 69;
-    double bytes = 0, work = per_sum * demand_outputs_of(d, SLOT_Y);
-    for (int s = 0; s < g->sets; s++)
-        work += (double)(g->set[s].work + TURN) * g->part[g->set[s].part].blocks;
+    double bytes = 0, work = per_sum * demand_outputs_of(d, SLOT_Y) * g->phase[0].lanes / BATCH_LANES;
+    for (int s = 0; s < g->sets; s++) {
+        const struct batch_part *part = &g->part[g->set[s].part];
+        const int side = BATCH_LANES / part->lanes;
+        work += (double)(g->set[s].work + (side > 1 ? 2 * TURN : TURN)) * part->blocks / side;
+    }
+    for (int i = 1; i < g->phases; i++)
+        work += per_sum * demand_outputs_of(d, SLOT_Y) * g->phase[i].lanes / BATCH_LANES;
     for (int i = 0; i < demand_arrays(d); i++)
         if (demand_array(d, i) && demand_array(d, i)->index != INDEX_SHARED)
             bytes += operand_size(demand_array(d, i)) * (double)p->dim[demand_array(d, i)->slot];
     return idle * cost_overlap(work, bytes / COST_BYTES_AN_INSTRUCTION);
 }
 
-int64_t batch_loop_bytes(const struct batch *g)
+int64_t batch_loop_bytes(const struct batch *g, bool all)
 {
-    int64_t instructions = 0;
-    for (int s = 0; s < g->sets; s++)
-        instructions += g->set[s].work + TURN;
-    return instructions * INSTRUCTION;
+    int64_t sum = 0, longest = 0;
+    for (int i = 0; i < g->phases; i++) {
+        int64_t own = 0;
+        for (int s = g->phase[i].first; s < g->phase[i].first + g->phase[i].sets; s++)
+            own += g->set[s].work + TURN;
+        sum += own;
+        longest = longest > own ? longest : own;
+    }
+    return (all ? sum : longest) * INSTRUCTION;
 }
