@@ -25,6 +25,7 @@ paired_graphs='tests/simt/specs/paired_nodes.yaml tests/simt/specs/paired_pairs.
 paired="$paired_graphs tests/simt/specs/paired_mixed.yaml tests/simt/specs/paired_direct.yaml"
 staged='tests/simt/specs/staged_graph.yaml tests/simt/specs/staged_mixed.yaml tests/simt/specs/staged_shared.yaml'
 staged="$staged tests/simt/specs/staged_several.yaml tests/simt/specs/staged_channels.yaml tests/simt/specs/staged_blocks.yaml"
+staged="$staged tests/simt/specs/staged_ys.yaml"
 only="-e '/uvw/d'" # paths that are done by rows alone
 graph="-e 's/^instructions:/index: {x: sender, z: receiver}\n&/'"
 odd_pairs="-e 's/36x/35x/g' -e 's/8x2e/7x2e/g' -e 's/z: item/z: receiver/'" # rows of nodes of an odd length

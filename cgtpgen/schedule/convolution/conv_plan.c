@@ -63,6 +63,8 @@ const char *conv_refuses_path(const struct target *target, const struct demand *
     (void)target;
     if (q->mode != MODE_UVU)
         return "not uvu";
+    if (d->plan->path[q->number].a != SLOT_Y)
+        return "many channels of y, whose products of x and z come first";
     const bool by_component = d->plan->problem->spec->layout[SLOT_Y] == LAYOUT_IR_MUL;
     return by_component && q->mul_y > 1 && q->l2 > 0 ? "channels of y by component" : NULL;
 }
