@@ -68,10 +68,10 @@ equal(generated(layer(6, 'tune: {sm_90: {table: 2}}\n')), high, 'the same text e
 plan, _ = generated(layer(6))
 equal({s['evaluation'] for kernel in KERNELS for s in plan[kernel]}, {'convolution'}, 'l = 6: the convolution, if nothing is asked')
 for l, by_table in ((3, False), (6, True)):  # double backward's rows of items have no room at l = 6
-    plan, _ = generated(items(l, channels=12))  # too few for `batch`
+    plan, _ = generated(items(l, 'tune: {sm_90: {evaluation: staged}}\n', 12))
     equal([(s['evaluation'], s['by_table']) for kernel in KERNELS[:2] for s in plan[kernel]], [('staged', by_table)] * 2,
           f'l = {l}, items: ' + ('by tables, since code waits' if by_table else 'written out'))
-plan, _ = generated(items(6, 'tune: {sm_90: {table: 1}}\n', 12))
+plan, _ = generated(items(6, 'tune: {sm_90: {evaluation: staged, table: 1}}\n', 12))
 equal({s['by_table'] for kernel in KERNELS for s in plan[kernel]}, {False}, 'table: 1: written out, too')
 
 with tempfile.TemporaryDirectory() as folder:
