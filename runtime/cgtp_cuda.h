@@ -108,21 +108,25 @@ CGTP_DEVICE unsigned cgtp_vote(bool condition)
 
 /* ---- asynchronous copies, global to shared memory, ordered by groups of the calling thread ---- */
 
-/* How long a line should stay in L2. */
+/* How long a line should stay in L2, and whether all of it comes there with a part, as others of the warp need the rest. */
 struct cgtp_policy {
     unsigned long long bits;
+    bool lines;
 };
 
 /* What createpolicy.fractional.L2 makes, of evict_first and evict_last with fraction 1, from sm_80 to sm_120: numbers that
  * ptxas knows it puts where copies need them by two instructions; those of createpolicy it makes anew or moves for each. */
 CGTP_DEVICE cgtp_policy cgtp_policy_stream(void) /* read or written once: first to go */
 {
-    return {0x12F0000000000000ull};
+    return {0x12F0000000000000ull, true};
 }
-
+CGTP_DEVICE cgtp_policy cgtp_policy_parts(void) /* the same, of lines of which others need the rest at other times */
+{
+    return {cgtp_policy_stream().bits, false};
+}
 CGTP_DEVICE cgtp_policy cgtp_policy_keep(void) /* used again soon: last to go */
 {
-    return {0x14F0000000000000ull};
+    return {0x14F0000000000000ull, true};
 }
 
 /* An address in shared memory. */
@@ -160,26 +164,26 @@ template <typename T> CGTP_DEVICE T *cgtp_opaque_global(T *global)
     return (T *)__cvta_global_to_generic(at);
 }
 
-/* 16 bytes, both addresses multiples of 16. The copy lands at some time before cgtp_copies_wait says so.
- * Lines of 128 bytes come into L2 as a whole: others of the warp need the rest. */
-CGTP_DEVICE void cgtp_copy16(void *shared, const void *global, cgtp_policy policy)
-{
-    asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2;" ::"r"(
-                     cgtp_address_of(shared)),
-                 "l"(global), "l"(policy.bits)
-                 : "memory");
-}
-
-/* The same of 16, 8 or 4 bytes, at multiples of as many. */
+/* 16, 8 or 4 bytes, both addresses multiples of as many. The copy lands at some time before cgtp_copies_wait says so. */
 template <int bytes> CGTP_DEVICE void cgtp_copy(void *shared, const void *global, cgtp_policy policy)
 {
-    if constexpr (bytes == 16)
-        cgtp_copy16(shared, global, policy);
+    const cgtp_address to = cgtp_address_of(shared);
+    if (bytes == 16 && policy.lines)
+        asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], %2, %3;" ::"r"(to), "l"(global), "n"(bytes),
+                     "l"(policy.bits) : "memory");
+    else if (bytes == 16)
+        asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], %2, %3;" ::"r"(to), "l"(global), "n"(bytes),
+                     "l"(policy.bits) : "memory");
+    else if (policy.lines)
+        asm volatile("cp.async.ca.shared.global.L2::cache_hint.L2::128B [%0], [%1], %2, %3;" ::"r"(to), "l"(global), "n"(bytes),
+                     "l"(policy.bits) : "memory");
     else
-        asm volatile("cp.async.ca.shared.global.L2::cache_hint.L2::128B [%0], [%1], %2, %3;" ::"r"(
-                         cgtp_address_of(shared)),
-                     "l"(global), "n"(bytes), "l"(policy.bits)
-                     : "memory");
+        asm volatile("cp.async.ca.shared.global.L2::cache_hint [%0], [%1], %2, %3;" ::"r"(to), "l"(global), "n"(bytes),
+                     "l"(policy.bits) : "memory");
+}
+CGTP_DEVICE void cgtp_copy16(void *shared, const void *global, cgtp_policy policy)
+{
+    cgtp_copy<16>(shared, global, policy);
 }
 
 /* Closes the group of this thread's copies so far. */

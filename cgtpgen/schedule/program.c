@@ -240,8 +240,19 @@ static const struct spread *report_spreads(struct report *r, const struct pipeli
     return &p->spread[widest];
 }
 
-/* Path sets of edges. loop: the first that its pipeline computes. */
-static void report_set(struct report *r, const struct pipeline *p, int set, int loop, bool shared, int most)
+/* The stages of its ring. */
+static int stages_of(const struct pipeline *p)
+{
+    int stages = 1;
+    for (int i = 0; i < p->places; i++)
+        if (p->place[i].how == HOW_ASYNC && p->place[i].group == 0)
+            stages = p->place[i].stages;
+    return stages;
+}
+
+/* Path sets of edges. loop: the first that its pipeline computes; stages: of the shortest ring. */
+static void report_set(struct report *r, const struct pipeline *p, int set, int loop, bool shared, int stages,
+                       int most)
 {
     report_list(r, "paths", p->set[set].paths, p->set[set].path);
     const struct spread *s = report_spreads(r, p);
@@ -253,6 +264,8 @@ static void report_set(struct report *r, const struct pipeline *p, int set, int 
         report_number(r, "edges_side_by_side", p->items);
     report_registers(r, p, most);
     report_number(r, "stage_bytes", p->group[0].layout.bytes);
+    if (stages_of(p) != stages)
+        report_number(r, "stages", stages_of(p));
     const struct work *work =
         p->registers.taken ? &p->work : &p->planned; /* with registers it is counted, too */
     report_number(r, "instructions_per_edge", (int)cost_instructions(work));
@@ -302,11 +315,13 @@ void program_report(struct report *r, const struct schedule *s)
 {
     const struct pipeline *p = s->pipeline;
     const bool edges = p->walk.room > 0, tiles = !edges && !p->walk.warps;
-    int stages = 1, versions = 1, loop = 0;
+    int stages = stages_of(p), versions = 1, loop = 0;
     bool kept = false;
+    for (const struct pipeline *q = p->next; q && edges; q = q->next)
+        stages = stages < stages_of(q) ? stages : stages_of(q);
     for (int i = 0; i < p->places; i++) {
         const struct place *q = &p->place[i];
-        if (tiles ? q->rate > versions : q->how == HOW_ASYNC && q->group == 0)
+        if (tiles && q->rate > versions)
             stages = q->stages;
         versions = q->rate > versions ? q->rate : versions;
         kept |= q->who == WHO_KEPT && q->clock != LOOP_LAUNCH;
@@ -335,7 +350,7 @@ void program_report(struct report *r, const struct schedule *s)
         shared |= q->sets > 1;
     for (const struct pipeline *q = p; q && edges; loop += q->sets, q = q->next)
         for (int i = 0; i < q->sets; i++)
-            report_set(report_record(r, "path_sets", "path set"), q, i, loop, shared, s->registers);
+            report_set(report_record(r, "path_sets", "path set"), q, i, loop, shared, stages, s->registers);
     report_layout(r, "shared_memory", &p->of_block);
 }
 

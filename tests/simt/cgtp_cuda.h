@@ -78,6 +78,7 @@ CGTP_DEVICE unsigned char *cgtp_pinned_shared(unsigned char *shared) { return sh
 CGTP_DEVICE unsigned char *cgtp_opaque_shared(unsigned char *shared) { return shared; }
 template <typename T> CGTP_DEVICE T *cgtp_opaque_global(T *global) { return global; }
 CGTP_DEVICE cgtp_policy cgtp_policy_stream(void) { return {0}; }
+CGTP_DEVICE cgtp_policy cgtp_policy_parts(void) { return {0}; }
 CGTP_DEVICE cgtp_policy cgtp_policy_keep(void) { return {0}; }
 
 CGTP_DEVICE void cgtp_copy16(void *shared, const void *global, cgtp_policy) { simt_copy(shared, global, 16); }

@@ -222,6 +222,16 @@ static void emit_sets(struct conv *first)
     line(o, "} while (set >= 0);");
 }
 
+/* Are there path sets that read parts of lines of which others read the rest, at other times? */
+static bool shares_lines(const struct conv_kernel *g)
+{
+    bool parts = false;
+    for (const struct pipeline *p = g->first; p && g->sets > 1; p = p->next)
+        for (int i = 0; i < p->spreads; i++)
+            parts |= p->spread[i].mul % p->worker.lanes != 0;
+    return parts;
+}
+
 static void emit_kernel(struct conv *first)
 {
     struct out *o = first->o;
@@ -258,7 +268,9 @@ static void emit_kernel(struct conv *first)
     const char *lone = lone_rows(first);
     if (lone)
         line(o, "const cgtp_lone_receivers lone(l.graph, %d);", g->warps);
-    const char *policies = "const cgtp_policy stream = cgtp_policy_stream(), keep = cgtp_policy_keep();";
+    const char *policies = arena_printf(
+        first->w->arena, "const cgtp_policy stream = cgtp_policy_%s(), keep = cgtp_policy_keep();",
+        shares_lines(g) ? "parts" : "stream");
     if (g->sets == 1) {
         line(o, "const int warp = %s * %d + cgtp_warp();",
              shares ? arena_printf(first->w->arena, "cgtp_block_order<nodes>(l.counters_%s)", g->name)

@@ -129,7 +129,7 @@ static void add_input(struct conv_program *c, int number)
         c, (struct place){.name = o->symbol,
                           .operand = o,
                           .how = HOW_ASYNC,
-                          .stages = c->g->stages,
+                          .stages = c->s->stages,
                           .table = tables[o->slot],
                           .group = RING,
                           .piece = conv_piece(c->g, c->s, o),
@@ -152,7 +152,7 @@ static void add_input(struct conv_program *c, int number)
         return;
     c->shift[number] = add_place(c, (struct place){.name = arena_printf(c->a, "%sshift", o->symbol),
                                                    .how = HOW_LOAD,
-                                                   .stages = c->g->stages,
+                                                   .stages = c->s->stages,
                                                    .group = RING,
                                                    .type = "int",
                                                    .shift_of = o,
@@ -308,7 +308,7 @@ static int add_number(struct conv_program *c, const char *name)
     const int n = c->s->lanes == LANES ? 1 : conv_abreast(c->s);
     const int place = add_place(c, (struct place){.name = name,
                                                   .how = HOW_LOAD,
-                                                  .stages = c->g->stages,
+                                                  .stages = c->s->stages,
                                                   .group = RING,
                                                   .type = "int64_t",
                                                   .size = 8});

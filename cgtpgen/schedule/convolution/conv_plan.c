@@ -141,6 +141,15 @@ static void lay_out_sets(struct arena *a, struct convolution *g)
     g->block_bytes = m->block.bytes;
 }
 
+/* Stages of a set's ring in so many bytes, which another set's takes: the smaller they are, the sooner each
+ * of its edges is done. */
+static int stages_in(int bytes, const struct path_set *s)
+{
+    enum { STAGES_MOST = 8 };
+    const int stages = bytes / conv_stage_bytes(s);
+    return stages < STAGES_MOST ? stages : STAGES_MOST;
+}
+
 /* Shared memory of a block, and where everything is; without warp groups, each warp has a part of its own of
  * an A output. */
 static void lay_out_block(struct arena *a, const struct plan *plan, const struct kernel_form *k,
@@ -156,6 +165,7 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
     }
     for (int i = 0; i < g->sets; i++) {
         struct path_set *s = &g->set[i];
+        s->stages = 2; /* as long as nothing else is known */
         if (s->like == i) {
             conv_places(a, g, s);
         } else {
@@ -202,6 +212,8 @@ static void lay_out_block(struct arena *a, const struct plan *plan, const struct
         g->blocks--;
         room = shared / g->blocks - BLOCK_ROOM - g->warps * (leave + TILE_ROOM + reduce);
     }
+    for (int i = 0; i < g->sets; i++)
+        g->set[i].stages = c->stages ? g->stages : stages_in(g->stages * stage, &g->set[i]);
     /* what is left goes to the flush, up to some KiB: rows leave several paths at a time */
     all *= g->device->lanes * kernel_size(g->demand->kernel);
     if (g->g_outputs) {

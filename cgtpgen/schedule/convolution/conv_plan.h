@@ -55,6 +55,7 @@ struct path_set {
     struct layout lane;   /* a lane's elements of an operand of slot z */
     int longest, x_bytes; /* of the longest segment of z, of the gradients of x */
     int stage_bytes;      /* of a stage, about */
+    int stages;           /* of its ring */
     int memory;           /* shared memory of a warp, at least */
     struct work work;     /* of an edge, or of those side by side */
     double receiver;      /* instructions of a receiver, where they depend on how lanes are shared */
@@ -107,7 +108,7 @@ struct convolution {
     unsigned shifted;        /* slots whose rows may come in whole chunks, wherever they begin: bits */
     struct operations operations; /* per item, of that code */
     bool keeps_z;                 /* are inputs of slot z in shared memory? Otherwise they are in registers */
-    int stages, warps;            /* of a ring; of a block */
+    int stages, warps;            /* of the ring of the largest stages; of a block */
     int blocks;                   /* a multiprocessor must hold */
     int buffers, buffer_bytes;    /* of a warp, through which rows of z leave */
     int block_bytes;              /* of shared memory */
@@ -208,7 +209,7 @@ static inline int conv_stage_bytes(const struct path_set *s)
 static inline bool conv_team_fits(const struct convolution *g, const struct path_set *s)
 {
     return LANES * s->g_length * conv_sum_words(g) * kernel_size(g->demand->kernel) <=
-           g->stages * conv_stage_bytes(s) + g->buffers * g->buffer_bytes;
+           s->stages * conv_stage_bytes(s) + g->buffers * g->buffer_bytes;
 }
 
 /* What paths share that are alike: nothing; the loops of their path sets; one path set, and forms. */

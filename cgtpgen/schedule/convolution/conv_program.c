@@ -259,7 +259,7 @@ static void copy_ahead(struct conv_program *c)
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < c->p->places; i++)
             if (c->p->place[i].how == order[k])
-                build_copy(c->p, i, -1, c->g->stages - 1);
+                build_copy(c->p, i, -1, c->s->stages - 1);
 }
 
 /* Gradients of x leave, so many turns ahead. */
