@@ -327,10 +327,16 @@ bool conv_is_uneven(const struct convolution *g)
 /* Do sets read and write parts of lines of rows of weights, of which others have the rest, at other times?
  * Then fewer are faster than by what they count: on an H200 of 24 backwards with fewer sets 17 took 0.60 to
  * 0.99 of the time (105 + 64, 38 and 19 channels 0.60 to 0.76), 7 up to 1.09; of 7 double backwards 5 took
- * 0.66 to 0.98, 2 up to 1.05, but with two sets instead of four 1.29. */
-bool conv_tears(const struct convolution *g)
+ * 0.66 to 0.98, 2 up to 1.05, but with two sets instead of four 1.29. So do channel blocks that are warps of
+ * several blocks, where rows are single numbers: 129 channels take 2.76 ms backward in five channel
+ * blocks, 1.84 in two of two sets. */
+int conv_torn(const struct convolution *g)
 {
-    return g->w_outputs && g->sets > 1 && conv_is_uneven(g);
+    const bool numbers = g->aligned[SLOT_W] * kernel_size(g->demand->kernel) < CHUNK;
+    int parts = 0;
+    for (int i = 0; i < g->sets; i++)
+        parts += numbers && g->set[i].channel_blocks > CONV_WARPS ? g->set[i].channel_blocks : 1;
+    return g->w_outputs && parts > 1 && conv_is_uneven(g) ? parts : 0;
 }
 
 /* How many times as long instructions take of loops that are longer than the cache next to the schedulers:

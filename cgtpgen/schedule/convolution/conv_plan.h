@@ -257,7 +257,7 @@ void conv_choose_lanes_alike(const struct convolution *, struct path_set *, int 
 void conv_find_zs(struct path_set *, const struct problem *, struct conv_seen *);
 void conv_measure(const struct convolution *, struct conv_seen *, struct path_set *);
 bool conv_is_uneven(const struct convolution *);
-bool conv_tears(const struct convolution *);
+int conv_torn(const struct convolution *); /* into so many parts; 0: they are not */
 double conv_waits(const struct convolution *);
 
 /* Chooses whether functions and loops are shared, then path sets; returns the number of the occupancy. */

@@ -41,9 +41,12 @@ static bool spills(const struct convolution *g, int point)
 
 /* Time of an edge in instructions of a warp at 8 warps a multiprocessor; fitted to measurements of the layers
  * of MACE and of NequIP on an H200, whose order it gives. Instructions and memory overlap in part. */
-static double time_of(const struct convolution *g, int point, bool torn)
+static double time_of(const struct convolution *g, int point, int torn)
 {
-    const double slices = 1.15, one_ahead = 1.2, torn_lines = g->g_outputs ? 1.6 : 2.2 - 1.2 / g->sets;
+    const double slices = 1.15, one_ahead = 1.2,
+                 torn_lines = g->g_outputs ? 1.6
+                              : torn       ? 2.2 - 1.2 / torn
+                                           : 1;
     double instructions = 0, bytes = 0;
     const bool only_sums = conv_only_sums(g);
     bool two_stages = false;
@@ -165,7 +168,7 @@ static struct candidate fastest_of(const struct search *s, int most_work, bool a
         if (g->shared && !c->warps && o < points - 1 && most_of_all(s, q) > point_registers(g, o))
             continue;
         divide_as(s, q);
-        q.time = time_of(g, o, conv_tears(g));
+        q.time = time_of(g, o, conv_torn(g));
         if (best.time == 0 || q.time < (keeps && !best.keeps_z ? KEEP_GAIN : 1) * best.time)
             best = q;
     }
@@ -264,8 +267,8 @@ int conv_choose_sets(struct arena *a, struct convolution *g, const struct conv_c
             g->spare = 0;
     }
     divide_as(&s, best);
-    g->cost = best.time * time_of(g, best.point, false) /
-              time_of(g, best.point, conv_tears(g)); /* as others count */
+    g->cost =
+        best.time * time_of(g, best.point, 0) / time_of(g, best.point, conv_torn(g)); /* as others count */
     g->set = conv_copy_sets(a, g);
     return best.point;
 }
