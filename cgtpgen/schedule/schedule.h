@@ -73,6 +73,8 @@ struct schedule {
         *before;         /* of a schedule that has written the outputs, to which this one adds; or NULL */
     struct route *route; /* [demand->outputs]: how each leaves */
     bool spills;         /* needs more registers than there are */
+    int sets;            /* of paths, each at its time; 0: not so */
+    bool torn;           /* do these have parts of lines of rows that they write, beside sums of receivers? */
     bool long_code;      /* so many instructions that their fetching decides: outputs apart take less time */
     struct operations operations; /* per item, of its code */
     double cost;                  /* per item; comparable among the evaluations of one target */

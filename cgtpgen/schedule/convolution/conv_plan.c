@@ -420,6 +420,8 @@ const char *conv_plan(struct arena *a, struct schedule *s)
         return demand_is_too_short(d, g->aligned);
     s->route = NEW_ARRAY(a, struct route, d->outputs + 1);
     const char *why = choose_routes(s, g);
+    s->sets = g->sets;
+    s->torn = g->g_outputs && conv_torn(g);
     s->operations = g->operations;
     s->cost = g->cost;
     s->registers = device_registers(g->device, g->blocks * g->warps);
