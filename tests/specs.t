@@ -20,7 +20,7 @@ from tap import done, equal, ok  # noqa: E402
 
 GENERATOR = os.environ.get('CGTPGEN', 'build/cgtpgen')
 # MB that a layer may take, up to l = 3 and above, and all of them together: not much more than they do.
-MOST = {'c': (9, 35, 178), 'cuda': (30, 64, 373)}
+MOST = {'c': (9, 35, 178), 'cuda': (30, 64, 376)}
 
 
 # KB of all CUDA sources of the layers that have most paths.
