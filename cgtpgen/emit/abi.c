@@ -293,8 +293,7 @@ void emit_paths(struct text *out, const struct plan *plan, const char *start)
     const struct problem *p = plan->problem;
     for (int i = 0; i < p->paths; i++) {
         const struct path *q = &p->path[i];
-        text_puts(out, start);
-        source_path_line(out, plan, q);
+        text_printf(out, "%s%s", start, source_path_line(out->arena, plan, q));
         if (q->weight_numel) {
             int shape[3], rank = path_weight_shape(q, shape);
             text_printf(out, "; w[%lld .. %lld] (", (long long)q->weight_offset,

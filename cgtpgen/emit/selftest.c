@@ -56,12 +56,11 @@ static void paths(struct text *out, const struct plan *plan, const int *number)
                      "static const cgtp_selftest_path paths[] = {\n");
     for (int i = 0; i < p->paths; i++) {
         const struct path *q = &p->path[i];
-        text_printf(out, "    /* ");
-        source_path_line(out, plan, q);
-        text_printf(out, " */\n    {{%lld, %d}, {%lld, %d}, {%lld, %d}, %s, %d, %lld, %lld, ",
-                    (long long)p->x.segment[q->x].offset, q->mul_x, (long long)p->y.segment[q->y].offset,
-                    q->mul_y, (long long)p->z.segment[q->z].offset, q->mul_z, mode_table[q->mode].constant,
-                    q->weighted, (long long)(q->weighted ? q->weight_offset : 0), (long long)q->weight_numel);
+        text_printf(out, "    /* %s */\n    {{%lld, %d}, {%lld, %d}, {%lld, %d}, %s, %d, %lld, %lld, ",
+                    source_path_line(out->arena, plan, q), (long long)p->x.segment[q->x].offset, q->mul_x,
+                    (long long)p->y.segment[q->y].offset, q->mul_y, (long long)p->z.segment[q->z].offset,
+                    q->mul_z, mode_table[q->mode].constant, q->weighted,
+                    (long long)(q->weighted ? q->weight_offset : 0), (long long)q->weight_numel);
         hex_print(out, surd_double(q->coefficient), false);
         text_printf(out, ", &cgs[%d]},\n", number[i]);
     }

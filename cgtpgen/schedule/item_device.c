@@ -366,9 +366,7 @@ static void emit_path(struct writer *c, int number)
     int indent = loop || c->code->warps > 1 ? 8 : 4;
     const char *n = e->pairs ? arena_printf(w->arena, "%d - a", p->mul_x - 1)
                              : arena_printf(w->arena, "%d", path_channels_b(e));
-    text_printf(c->out, "\n    /* ");
-    source_path_line(c->out, w->plan, p);
-    text_printf(c->out, " */\n");
+    text_printf(c->out, "\n    /* %s */\n", source_path_line(w->arena, w->plan, p));
     if (may_fold(e, v)) {
         emit_folded(c, e, v);
         return;

@@ -145,9 +145,8 @@ const char *device_path_words(const struct device_path *c)
     struct source *w = c->w;
     struct text words = {.arena = w->arena};
     const struct matrix *m = c->matrix;
-    source_path_line(&words, w->plan, c->path);
-    if (!c->code->matrices)
-        text_printf(&words, "; a C = form");
+    text_printf(&words, "%s%s", source_path_line(w->arena, w->plan, c->path),
+                c->code->matrices ? "" : "; a C = form");
     bool ones = true;
     for (int k = 0; k < m->columns && m->column; k++)
         ones &= surd_is_one(m->column[k]);

@@ -223,9 +223,7 @@ static void emit_path(struct tables *t, const struct recipe *r, int path)
     const struct matrix *m = e->matrix;
     const struct operand_block *a = block_in(t, e, r, ROLE_A), *b = block_in(t, e, r, ROLE_B),
                                *w = block_in(t, e, r, ROLE_W), *g = block_in(t, e, r, ROLE_G);
-    struct text words = {.arena = t->w->arena};
-    source_path_line(&words, t->w->plan, e->path);
-    line(t->o, "/* %s */", text_string(&words));
+    line(t->o, "/* %s */", source_path_line(t->w->arena, t->w->plan, e->path));
     line(t->o, "{%d, %d, %d, %d, %d, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld, %lld},",
          path_channels_b(e), m->rows, m->columns, m->depth, start_of(t, m), first_of(a), first_of(b),
          first_of(w), first_of(g), component_of(a), channel_of(b), component_of(b),

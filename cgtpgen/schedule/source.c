@@ -42,17 +42,19 @@ const char *source_rows(const struct plan *plan, enum index_kind index)
     return index == INDEX_ITEM && !spec_is_graph(plan->problem->spec) ? "items" : index_words[index].rows;
 }
 
-void source_path_line(struct text *out, const struct plan *plan, const struct path *p)
+const char *source_path_line(struct arena *a, const struct plan *plan, const struct path *p)
 {
     const struct problem *q = plan->problem;
-    text_printf(out, "%d: %dx", p->number, p->mul_x);
-    irrep_print(out, q->x.segment[p->x].ir);
-    text_printf(out, " * %dx", p->mul_y);
-    irrep_print(out, q->y.segment[p->y].ir);
-    text_printf(out, " -> %dx", p->mul_z);
-    irrep_print(out, q->z.segment[p->z].ir);
-    text_printf(out, ", %s%s, a = ", mode_table[p->mode].name, p->weighted ? "" : " unweighted");
-    surd_print(out, p->coefficient);
+    struct text out = {.arena = a};
+    text_printf(&out, "%d: %dx", p->number, p->mul_x);
+    irrep_print(&out, q->x.segment[p->x].ir);
+    text_printf(&out, " * %dx", p->mul_y);
+    irrep_print(&out, q->y.segment[p->y].ir);
+    text_printf(&out, " -> %dx", p->mul_z);
+    irrep_print(&out, q->z.segment[p->z].ir);
+    text_printf(&out, ", %s%s, a = ", mode_table[p->mode].name, p->weighted ? "" : " unweighted");
+    surd_print(&out, p->coefficient);
+    return text_string(&out);
 }
 
 void source_segment(struct text *list, const struct operand_block *b, int64_t offset)

@@ -52,7 +52,7 @@ const char *source_held(const struct plan *, const struct operand *);
 const char *source_rows(const struct plan *, enum index_kind);
 
 /* "3: 128x1o * 1x2e -> 128x3o, uvu, a = sqrt(7)" */
-void source_path_line(struct text *, const struct plan *, const struct path *);
+const char *source_path_line(struct arena *, const struct plan *, const struct path *);
 
 /* Appends an irreps segment to a table of them: components, offset; elements from one component to the next,
  * where those of a channel are no neighbours. */

@@ -100,7 +100,6 @@ static void call_path(const struct writer *c, const struct path *path)
     const struct code *code = demand_code(c->g->demand, path->number).product;
     const struct recipe *r = code->recipe;
     struct argument *all = NEW_ARRAY(c->p->arena, struct argument, r->inputs + r->outputs + 1);
-    struct text words = {.arena = c->p->arena};
     int n = 0;
     for (int i = 0; i < r->inputs + r->outputs; i++) {
         const struct recipe_input q = recipe_operand(r, i);
@@ -113,9 +112,8 @@ static void call_path(const struct writer *c, const struct path *path)
                          : q.role == ROLE_W && !batch_shares(c->g) ? TOUCH_WRITE
                                                                    : TOUCH_ADD;
     }
-    source_path_line(&words, c->g->demand->plan, path);
-    text_puts(&words, "; a C = form");
-    build_note(c->p, text_string(&words));
+    build_note(c->p, arena_printf(c->p->arena, "%s; a C = form",
+                                  source_path_line(c->p->arena, c->g->demand->plan, path)));
     build_code(c->p, path->number, code, n, all);
     build_last(c->p)->spread = c->s->part;
 }

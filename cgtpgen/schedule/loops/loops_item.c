@@ -190,9 +190,7 @@ static void emit_path(struct source *w, int number)
     int indent = loop ? 8 : 4, sums = 0;
     const char *n = e->pairs ? arena_printf(w->arena, "%d - a", p->mul_x - 1)
                              : arena_printf(w->arena, "%d", path_channels_b(e));
-    text_printf(w->out, "\n    /* ");
-    source_path_line(w->out, w->plan, p);
-    text_printf(w->out, " */\n");
+    text_printf(w->out, "\n    /* %s */\n", source_path_line(w->arena, w->plan, p));
     if (loop)
         text_printf(w->out, "    for (int64_t a = 0; a < %d; a++) {\n",
                     e->pairs ? p->mul_x - 1 : path_channels_a(e));

@@ -226,12 +226,11 @@ static void comment_paths(struct kind_writer *k)
     for (int copy = k->set->together[k->path] - 1; copy >= 0; copy--)
         for (int i = 0; i < k->kind->sets; i++) {
             const struct device_path call = call_of(k, k->c, &k->set[i], k->path);
-            struct text words = {.arena = w->arena};
+            const struct path *p = &w->problem->path[k->set[i].path[k->path + copy]];
             if (k->set[i].first)
                 continue;
-            source_path_line(&words, w->plan, &w->problem->path[k->set[i].path[k->path + copy]]);
             if (copy)
-                line(k->c->o, "/* and %s */", text_string(&words));
+                line(k->c->o, "/* and %s */", source_path_line(w->arena, w->plan, p));
             else
                 device_path_comment(&call);
         }

@@ -102,10 +102,8 @@ static void work_on_group(struct worked *c)
     const bool goes_on = calls_turns_b(&first) > 1;
     const bool holds_z = tiled_turns(first.v) && first.e->path->mul_z == turn;
     for (int i = 0; i < c->group->paths; i++) {
-        struct text words = {.arena = p->arena};
-        source_path_line(&words, plan, &plan->problem->path[c->group->path[i]]);
-        text_puts(&words, "; a C = form");
-        build_note(p, text_string(&words));
+        const struct path *path = &plan->problem->path[c->group->path[i]];
+        build_note(p, arena_printf(p->arena, "%s; a C = form", source_path_line(p->arena, plan, path)));
     }
     if (channels_a > 1)
         calls_loop(&first, (struct loop){.name = "a", .end = channels_a - first.e->pairs, .by = 1});
