@@ -8,7 +8,7 @@
 
 #include "schedule/check.h"
 #include "schedule/clear.h"
-#include "schedule/parts.h"
+#include "schedule/item_rows.h"
 #include "schedule/path.h"
 #include "schedule/path_device.h"
 #include "schedule/print.h"
@@ -96,16 +96,7 @@ static const char *program_blocks(struct arena *a, const struct pipeline *p)
 
 void program_areas(struct areas *all, const struct schedule *s)
 {
-    for (int o = 0; o < s->demand->outputs; o++)
-        if (s->route[o].kind == ROUTE_PARTS)
-            parts_area(all, demand_operand(s->demand, o), program_blocks(all->arena, s->pipeline));
-}
-
-void program_reads_graph(const struct schedule *s, bool *receiver_row, bool *by_sender)
-{
-    (void)s;
-    (void)receiver_row;
-    (void)by_sender;
+    item_rows_areas(all, s, program_blocks(all->arena, s->pipeline), NULL);
 }
 
 struct device_path program_path(struct source *w, struct out *o, const struct pipeline *p,
@@ -169,9 +160,7 @@ void program_device(struct source *w, const struct schedule *s)
     device_path_note(&o);
     program_functions(w, &o, s->pipeline);
     (s->pipeline->walk.warps ? pipeline_print_items : pipeline_print_cuda)(&o, s->pipeline, &words);
-    for (int i = 0; i < w->demand->outputs; i++)
-        if (s->route[i].kind == ROUTE_PARTS)
-            parts_sum(w, &o, demand_operand(w->demand, i));
+    item_rows_kernels(w, &o);
 }
 
 bool program_covers(const struct schedule *s, const struct operand *o)
@@ -205,9 +194,7 @@ void program_launch(struct source *w, const struct schedule *s)
     source_step(w, arena_printf(w->arena,
                                 "cgtp_launch_early(code::%s, %s, %d, sizeof(code::%s_block), stream, l)",
                                 kernel_of(w, s), grid, k->lanes * k->warps * k->teams, kernel_of(w, s)));
-    for (int o = 0; o < w->demand->outputs; o++)
-        if (s->route[o].kind == ROUTE_PARTS)
-            parts_launch(w, demand_operand(w->demand, o), grid);
+    item_rows_finish(w, grid, NULL);
 }
 
 static int count(const struct pipeline *p, enum step_kind kind)

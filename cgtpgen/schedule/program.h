@@ -17,7 +17,6 @@ void program_registers(struct arena *, struct schedule *);
 void program_sync(struct schedule *);
 void program_check(struct checker *, const struct schedule *);
 void program_areas(struct areas *, const struct schedule *);
-void program_reads_graph(const struct schedule *, bool *receiver_row, bool *by_sender);
 void program_device(struct source *, const struct schedule *);
 void program_launch(struct source *, const struct schedule *);
 void program_report(struct report *, const struct schedule *);

@@ -85,5 +85,6 @@ bool leaves_weights(const struct form_output *o, const struct demand *first, con
 void kernel_reads_graph(const struct kernel_schedule *k, bool *receiver_row, bool *by_sender)
 {
     for (int s = 0; s < k->schedules; s++)
-        k->schedule[s].evaluation->reads_graph(&k->schedule[s], receiver_row, by_sender);
+        if (k->schedule[s].evaluation->reads_graph)
+            k->schedule[s].evaluation->reads_graph(&k->schedule[s], receiver_row, by_sender);
 }

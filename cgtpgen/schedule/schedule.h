@@ -111,7 +111,7 @@ struct evaluation {
     void (*check)(struct checker *, const struct schedule *);
     /* Areas of the workspace, under names that begin with the schedule's or an output's. */
     void (*areas)(struct areas *, const struct schedule *);
-    /* Does its launch read the graph's receiver_row; sender_row and by_sender? */
+    /* Does its launch read the graph's receiver_row; sender_row and by_sender? NULL: none of it. */
     void (*reads_graph)(const struct schedule *, bool *receiver_row, bool *by_sender);
     /* Writes its functions; its part of the launcher, in which the variables l and status stand. */
     void (*device)(struct source *, const struct schedule *);

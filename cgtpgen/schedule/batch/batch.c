@@ -15,7 +15,6 @@ const struct evaluation batch_evaluation = {
     .plan = batch_plan,
     .check = program_check,
     .areas = program_areas,
-    .reads_graph = program_reads_graph,
     .device = program_device,
     .launch = program_launch,
     .report = program_report,

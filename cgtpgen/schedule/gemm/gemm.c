@@ -2,7 +2,7 @@
 #include "schedule/check.h"
 #include "schedule/evaluations.h"
 #include "schedule/gemm/gemm_emit.h"
-#include "schedule/parts.h"
+#include "schedule/item_rows.h"
 #include "schedule/path.h"
 #include "schedule/report.h"
 
@@ -41,10 +41,7 @@ static void emit_kernels(struct arena *a, struct out *o, const struct gemm *g)
 static void areas(struct areas *all, const struct schedule *s)
 {
     const struct gemm *g = s->own;
-    for (int o = 0; o < s->demand->outputs; o++)
-        if (s->route[o].kind == ROUTE_PARTS)
-            parts_area(all, demand_operand(s->demand, o),
-                       arena_printf(all->arena, "cgtp_gemm_parts(%d, %d)", g->fit, g->sets));
+    item_rows_areas(all, s, arena_printf(all->arena, "cgtp_gemm_parts(%d, %d)", g->fit, g->sets), NULL);
     for (int k = 0; k < GEMM_KINDS; k++) {
         const struct gemm_rows *r = &g->rows[k];
         for (int i = 0; r->demand && !r->resident && i < s->demand->kernel->form->inputs; i++)
@@ -54,13 +51,6 @@ static void areas(struct areas *all, const struct schedule *s)
                                                kernel_input(r->demand->kernel, i)->symbol),
                                   "1", r->weights);
     }
-}
-
-static void reads_graph(const struct schedule *s, bool *receiver_row, bool *by_sender)
-{
-    (void)s;
-    (void)receiver_row;
-    (void)by_sender;
 }
 
 /* The kernels that put weights into the workspace, before those that read them: the first of rows waits for
@@ -112,9 +102,7 @@ static void device(struct source *w, const struct schedule *s)
             gemm_rows_kernel(&rows[k]);
     if (g->sums)
         gemm_sums_kernel(&sums);
-    for (int i = 0; i < s->demand->outputs; i++)
-        if (s->route[i].kind == ROUTE_PARTS)
-            parts_sum(w, &o, demand_operand(s->demand, i));
+    item_rows_kernels(w, &o);
 }
 
 static void launch_weights(struct source *w, const struct gemm_rows *r)
@@ -152,9 +140,7 @@ static void launch(struct source *w, const struct schedule *s)
     source_step(w, arena_printf(w->arena,
                                 "cgtp_launch_early(code::%s_sums, %s, %d, sizeof(code::%s), stream, l)",
                                 g->name, scaled(w->arena, parts, g->sets), g->warps * 32, g->sum_block.name));
-    for (int o = 0; o < w->demand->outputs; o++)
-        if (s->route[o].kind == ROUTE_PARTS)
-            parts_launch(w, demand_operand(w->demand, o), parts);
+    item_rows_finish(w, parts, NULL);
 }
 
 /* The block, as it is laid out. */
@@ -280,7 +266,6 @@ const struct evaluation gemm_evaluation = {
     .plan = gemm_plan,
     .check = check,
     .areas = areas,
-    .reads_graph = reads_graph,
     .device = device,
     .launch = launch,
     .report = report,

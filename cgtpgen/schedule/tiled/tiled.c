@@ -12,7 +12,6 @@ const struct evaluation tiled_evaluation = {
     .plan = tiled_plan,
     .check = program_check,
     .areas = program_areas,
-    .reads_graph = program_reads_graph,
     .device = program_device,
     .launch = program_launch,
     .report = program_report,
