@@ -28,6 +28,9 @@ int build_group(struct pipeline *p, struct group g)
 
 int build_place(struct pipeline *p, struct place q)
 {
+    q.rate = q.rate ? q.rate : 1;
+    q.stages = q.stages ? q.stages : 1;
+    q.size = q.size ? q.size : p->size;
     p->place = arena_grow(p->arena, p->place, p->places, &p->place_capacity, sizeof q);
     p->place[p->places] = q;
     return p->places++;
@@ -40,20 +43,21 @@ void build_field(struct pipeline *p, int place, struct field f)
     q->field[q->fields++] = f;
 }
 
-int build_shared(struct pipeline *p, const struct operand *o, int group)
+int build_shared(struct pipeline *p, const struct operand *o)
 {
+    if (!p->shared) {
+        p->shared = build_group(p, (struct group){.name = "sums", .note = "Sums over the warp's items."});
+        build_group(p, (struct group){.name = "weights", .note = "Weights that all items share."});
+    }
     const int place = build_place(p, (struct place){.name = o->symbol,
                                                     .operand = o,
                                                     .scope = o->output ? SCOPE_TEAM : SCOPE_BLOCK,
                                                     .how = o->output ? HOW_CODE : HOW_LOAD,
                                                     .clock = LOOP_LAUNCH,
-                                                    .rate = 1,
-                                                    .stages = 1,
                                                     .alias = -1,
-                                                    .group = group,
+                                                    .group = o->output ? p->shared : p->shared + 1,
                                                     .who = o->output ? WHO_KEPT : WHO_ANY,
-                                                    .summed = o->output,
-                                                    .size = p->size});
+                                                    .summed = o->output});
     const struct field row = {
         .spread = -1, .version = -1, .runs = 1, .length = (int)o->dim, .wide = 1, .lane = 16 / p->size};
     if (o->dim)
@@ -317,4 +321,21 @@ int build_sums_length(int n, int lanes)
 void build_term(struct address *at, const char *variable, int64_t by)
 {
     at->term[at->terms++] = (struct term){variable, by};
+}
+
+void build_launch(struct pipeline *p, bool ends)
+{
+    int sums = -1;
+    for (int i = 0; i < p->places; i++) {
+        const struct place *q = &p->place[i];
+        if (q->clock != LOOP_LAUNCH || !q->fields)
+            continue;
+        if (ends && q->summed)
+            build_store(p, i, 0, 0);
+        else if (!ends && q->how == HOW_LOAD)
+            build_copy(p, i, 0, 0);
+        sums = q->summed ? i : sums;
+    }
+    if (!ends && sums >= 0)
+        build_zero(p, sums);
 }

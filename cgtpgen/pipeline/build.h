@@ -7,7 +7,8 @@
 /* A pipeline with the loop that stands for its launch. */
 struct pipeline *build_pipeline(struct arena *, struct worker, int items);
 
-/* Each returns the number of what it adds. */
+/* Each returns the number of what it adds. A place has one version a turn, one at once, and numbers that are
+ * computed in, where nothing else is said. */
 int build_loop(struct pipeline *, struct loop);
 int build_group(struct pipeline *, struct group);
 int build_place(struct pipeline *, struct place);
@@ -15,7 +16,10 @@ void build_field(struct pipeline *, int place, struct field);
 
 /* A place of the launch: a row that all units share, which the block's threads bring; or a team's sums for
  * one. */
-int build_shared(struct pipeline *, const struct operand *, int group);
+int build_shared(struct pipeline *, const struct operand *);
+
+/* All of these come, sums as zeros; or sums leave (ends). */
+void build_launch(struct pipeline *, bool ends);
 
 /* Paths that it computes. */
 void build_set(struct pipeline *, int paths, const int *path);

@@ -307,6 +307,7 @@ struct pipeline {
     struct loop *loop;
     int groups, group_capacity;
     struct group *group;
+    int shared; /* the first of two groups: sums over all units; what these share. 0: none */
     int places, place_capacity;
     struct place *place;
     int locals, local_capacity;

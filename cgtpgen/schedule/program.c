@@ -30,9 +30,13 @@ static void find_set(struct pipeline *p, int paths)
 
 const char *program_finish(struct schedule *s, struct pipeline *p, int registers)
 {
+    const char *why = item_rows_owned(p->arena, s);
+    if (why)
+        return why;
     s->pipeline = p;
     p->synced = s->target->synced;
     s->registers = registers;
+    s->operations = demand_operations(s->demand);
     s->cost = cost_items(p, &s->operations);
     if (!p->sets)
         find_set(p, s->demand->plan->problem->paths);

@@ -9,7 +9,7 @@ enum {
     CHUNK = 16 /* bytes that a lane copies at a time */
 };
 
-enum { RING, ROWS, WIDE, OUT, SUMS, WEIGHTS, GROUPS };
+enum { RING, ROWS, WIDE, OUT, GROUPS };
 static const struct group groups[GROUPS] = {
     [RING] = {.name = "ring",
               .note = "What comes in for a path set: slices of the channel block.",
@@ -23,9 +23,7 @@ static const struct group groups[GROUPS] = {
               .alias = "rows",
               .lines = true},
     [WIDE] = {.name = "wide", .note = "rows of y, widened"},
-    [OUT] = {.name = "out", .note = "rows on their way to memory", .instead = true},
-    [SUMS] = {.name = "sums", .note = "Sums over the warp's items."},
-    [WEIGHTS] = {.name = "weights", .note = "Weights that all items share."}};
+    [OUT] = {.name = "out", .note = "rows on their way to memory", .instead = true}};
 
 int batch_numbers(const struct batch_set *s, const struct operand *o, const int **number)
 {
@@ -38,10 +36,7 @@ static int add_place(const struct batch *g, const struct batch_phase *phase, str
 {
     q.scope = SCOPE_TEAM;
     q.clock = phase->block;
-    q.rate = q.rate ? q.rate : 1;
-    q.stages = q.stages ? q.stages : 1;
     q.alias = -1;
-    q.size = kernel_size(g->demand->kernel);
     return build_place(g->pipeline, q);
 }
 
@@ -197,7 +192,7 @@ void batch_places(struct arena *a, struct batch *g)
     for (int i = 0; i < demand_arrays(g->demand); i++) {
         const struct operand *o = demand_array(g->demand, i);
         if (o && o->index == INDEX_SHARED && o->dim)
-            build_shared(p, o, o->output ? SUMS : WEIGHTS);
+            build_shared(p, o);
     }
 }
 

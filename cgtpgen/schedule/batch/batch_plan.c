@@ -1,6 +1,5 @@
 /* batch_plan.c - see batch_plan.h. */
 #include "schedule/batch/batch_plan.h"
-#include "schedule/item_rows.h"
 #include "schedule/path.h"
 #include "schedule/path_table.h"
 #include "schedule/program.h"
@@ -444,10 +443,8 @@ const char *batch_plan(struct arena *a, struct schedule *s)
     if (!g)
         return "a stage larger than shared memory";
     batch_steps(g);
-    s->operations = demand_operations(s->demand);
-    const char *why = item_rows_owned(a, s);
-    if (!why)
-        why = program_finish(s, g->pipeline, device_registers(g->device, g->warps * g->blocks));
+    const int registers = device_registers(g->device, g->warps * g->blocks);
+    const char *why = program_finish(s, g->pipeline, registers);
     s->cost = batch_cost(g);
     s->spills = g->pipeline->registers.spills;
     return why;

@@ -285,14 +285,10 @@ void batch_steps(struct batch *g)
                     list[n++] = o;
             }
         }
-    for (const struct operand **o = c.of[SLOT_W][0]; *o && batch_shares(g); o++)
-        build_copy(c.p, standing(&c, *o), 0, 0);
-    if (batch_shares(g) && *c.of[SLOT_W][1])
-        build_zero(c.p, standing(&c, *c.of[SLOT_W][1]));
+    build_launch(c.p, false);
     for (int i = 0; i < g->phases; i++) {
         c.phase = &g->phase[i];
         do_phase(&c);
     }
-    for (const struct operand **o = c.of[SLOT_W][1]; *o && batch_shares(g); o++)
-        build_store(c.p, standing(&c, *o), 0, 0);
+    build_launch(c.p, true);
 }

@@ -99,8 +99,6 @@ static int add_place(struct conv_program *c, struct place q)
     const int place = build_place(c->p, q);
     c->p->place[place].scope = q.scope ? q.scope : SCOPE_WARP;
     c->p->place[place].alias = -1;
-    c->p->place[place].rate = q.rate ? q.rate : 1;
-    c->p->place[place].stages = q.stages ? q.stages : 1;
     c->p->place[place].clock = q.clock ? q.clock : c->edge;
     c->p->place[place].within = c->tile;
     return place;
@@ -195,7 +193,6 @@ static void add_staging(struct conv_program *c)
                                                .how = HOW_CODE,
                                                .group = STAGING,
                                                .who = WHO_LANE,
-                                               .size = size,
                                                .rows = g->edge_buffer ? "edges" : NULL,
                                                .row_elements = g->edge_row,
                                                .table = conv_x_out(g, c->s)});
@@ -203,8 +200,7 @@ static void add_staging(struct conv_program *c)
         add_x_fields(c, c->edges, conv_operand(c, number[i]),
                      arena_printf(c->a, "%s, by irreps segment", conv_operand(c, number[i])->name));
     if (g->g_outputs) {
-        const struct place rows = {
-            .name = "rows", .how = HOW_CODE, .clock = c->node, .group = STAGING, .size = size};
+        const struct place rows = {.name = "rows", .how = HOW_CODE, .clock = c->node, .group = STAGING};
         c->rows = add_place(c, rows);
         add_runs(c, c->rows, g->buffers, g->buffer_bytes / size, g->buffer_bytes / size);
     }
@@ -212,8 +208,7 @@ static void add_staging(struct conv_program *c)
         const struct place rows = {.name = "sums",
                                    .note = "outputs of slot y, a row for each lane",
                                    .how = HOW_CODE,
-                                   .group = STAGING,
-                                   .size = size};
+                                   .group = STAGING};
         c->lanes_sums = add_place(c, rows);
         add_runs(c, c->lanes_sums, 1, sums, 0);
     }
@@ -345,8 +340,7 @@ static void add_places(struct conv_program *c)
                                                       .clock = c->node,
                                                       .group = KEPT,
                                                       .who = WHO_KEPT,
-                                                      .note = "the receiver's row",
-                                                      .size = kernel_size(c->k)});
+                                                      .note = "the receiver's row"});
             add_runs(c, c->place[i], 1, LANES * conv_lane_elements(c), 0);
         }
 }

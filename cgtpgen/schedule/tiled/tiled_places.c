@@ -1,7 +1,7 @@
 /* tiled_places.c - tiled items: where rows of a tile are, and how they come and go. */
 #include "schedule/tiled/tiled.h"
 
-enum { RING, ROWS, LEAVING, OUT, SUMS, WEIGHTS, GROUPS };
+enum { RING, ROWS, LEAVING, OUT, GROUPS };
 static const struct group groups[GROUPS] = {
     [RING] = {.name = "ring",
               .note = "What a tile reads for a part of the stream.",
@@ -9,9 +9,7 @@ static const struct group groups[GROUPS] = {
               .alias = "at"},
     [ROWS] = {.name = "rows", .note = "What a tile reads besides.", .type = "rows", .alias = "rows"},
     [LEAVING] = {.name = "leaving", .note = "What becomes of a part of the stream."},
-    [OUT] = {.name = "out", .note = "What becomes of the tile's other rows."},
-    [SUMS] = {.name = "sums", .note = "Sums over the warp's items."},
-    [WEIGHTS] = {.name = "weights", .note = "Weights that all items share."}};
+    [OUT] = {.name = "out", .note = "What becomes of the tile's other rows."}};
 
 /* A piece of a row of the stream: a field, or one for each component where they are apart. */
 static void add_piece(const struct tiled *g, int place, const struct tiled_part *part, int piece)
@@ -36,7 +34,7 @@ static int add_place(const struct tiled *g, const struct operand *q, int alias)
     const bool input = !q->output, streams = q->slot == g->stream, rings = streams && (input || alias >= 0);
     struct pipeline *p = g->pipeline;
     if (q->index != INDEX_ITEM)
-        return build_shared(p, q, input ? WEIGHTS : SUMS);
+        return build_shared(p, q);
     const int place =
         build_place(p, (struct place){.name = q->symbol,
                                       .operand = q,
@@ -53,8 +51,7 @@ static int add_place(const struct tiled *g, const struct operand *q, int alias)
                                                : input   ? ROWS
                                                          : OUT,
                                       .who = WHO_RUN,
-                                      .keep = streams, /* lines that parts share are read by each */
-                                      .size = p->size});
+                                      .keep = streams}); /* lines that parts share are read by each */
     for (int i = 0; i < g->parts && streams; i++)
         for (int k = 0; k < g->part[i].pieces; k++)
             add_piece(g, place, &g->part[i], k);

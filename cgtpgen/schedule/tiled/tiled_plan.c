@@ -1,6 +1,5 @@
 /* tiled_plan.c - tiled items: what they take, and how a part's paths, registers and shared memory are
  * divided. */
-#include "schedule/item_rows.h"
 #include "schedule/path.h"
 #include "schedule/program.h"
 #include "schedule/tiled/tiled.h"
@@ -300,9 +299,6 @@ const char *tiled_plan(struct arena *a, struct schedule *s)
     g->arena = a;
     g->demand = d;
     g->device = s->target->device;
-    const char *why = item_rows_owned(a, s);
-    if (why)
-        return why;
     g->stream = d->plan->problem->dim[SLOT_X] > d->plan->problem->dim[SLOT_G] ? SLOT_X : SLOT_G;
     if (is_too_long(g))
         return "rows of a tile larger than shared memory";
@@ -312,6 +308,5 @@ const char *tiled_plan(struct arena *a, struct schedule *s)
     if (!choose_warps(g, knob_value(s, KNOB_STAGES), knob_value(s, KNOB_WARPS)))
         return "rows of a tile larger than shared memory";
     tiled_steps(g);
-    s->operations = demand_operations(d);
     return program_finish(s, g->pipeline, g->registers);
 }

@@ -152,15 +152,8 @@ static void work_on(struct tiled *g, const struct tiled_part *part)
 void tiled_steps(struct tiled *g)
 {
     struct pipeline *p = g->pipeline;
-    int sums = -1;
     build_skewed(p, STEP_FILL, g->tile);
-    for (int i = 0; i < p->places; i++) {
-        if (p->place[i].how == HOW_LOAD && p->place[i].fields)
-            build_copy(p, i, 0, 0);
-        sums = p->place[i].summed ? i : sums;
-    }
-    if (sums >= 0)
-        build_zero(p, sums);
+    build_launch(p, false);
     build_begin(p, g->tile);
     clear(g, NULL);
     for (int i = 0; i < g->parts; i++)
@@ -169,7 +162,5 @@ void tiled_steps(struct tiled *g)
     if (g->stages == 1)
         tiled_copy(g, false, 0, 1);
     build_end(p);
-    for (int i = 0; i < p->places; i++)
-        if (p->place[i].summed && p->place[i].fields)
-            build_store(p, i, 0, 0);
+    build_launch(p, true);
 }
