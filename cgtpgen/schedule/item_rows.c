@@ -11,6 +11,19 @@
 
 /* ---- plans ---- */
 
+const char *item_rows_refuses(const struct target *target, const struct demand *d)
+{
+    (void)target;
+    for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
+        const struct operand *q = &d->kernel->operand[i];
+        if (q->index == INDEX_SENDER || q->index == INDEX_RECEIVER)
+            return "rows of nodes";
+        if (q->slot != SLOT_W && q->index == INDEX_SHARED)
+            return "shared rows that are no weights";
+    }
+    return NULL;
+}
+
 const char *item_rows_routes(struct arena *a, struct schedule *s, bool several)
 {
     static const enum route_kind own_row[] = {ROUTE_ITEM}, parts[] = {ROUTE_PARTS};

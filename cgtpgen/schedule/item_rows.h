@@ -7,6 +7,9 @@
 #include "schedule/source.h"
 #include "util/out.h"
 
+/* Why not all rows are items' own, but for weights of all; NULL: they are. */
+const char *item_rows_refuses(const struct target *, const struct demand *);
+
 /* Chooses the schedule's routes; why there are none, or NULL. several: warps of an item have sums of slot y
  * each, which cannot be added to a node's row. */
 const char *item_rows_routes(struct arena *, struct schedule *, bool several);

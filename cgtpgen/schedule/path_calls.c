@@ -32,13 +32,11 @@ void calls_declare(const struct path_calls *q, const char *name, int elements, b
                 (struct local){.name = name, .elements = elements, .begins = zeros ? LOCAL_ZERO : LOCAL_ANY});
 }
 
-/* Registers, declared last under that name. */
 struct argument calls_in(const struct path_calls *q, const char *name)
 {
     return build_named(q->pipeline, name);
 }
 
-/* The same of channel j of those that are worked on together. */
 struct argument calls_in_channel(const struct path_calls *q, const char *name, int components)
 {
     struct argument a = calls_in(q, name);
@@ -65,39 +63,29 @@ void calls_loop(const struct path_calls *q, struct loop l)
     build_begin(q->pipeline, build_loop(q->pipeline, l));
 }
 
-/* Channels that are worked on together, one after the other. */
 void calls_each(const struct path_calls *q)
 {
     calls_loop(q, (struct loop){.name = "j", .end = q->together, .by = 1, .unroll = true});
 }
 
-void calls_end(const struct path_calls *q)
-{
-    build_end(q->pipeline);
-}
-
 /* ---- operands ---- */
 
-enum role calls_role(const struct path_calls *q, const struct operand *o)
+static enum role role_of(const struct path_calls *q, const struct operand *o)
 {
     return o->slot == SLOT_W ? ROLE_W : o->slot == SLOT_G ? ROLE_G : o->slot == q->e->a ? ROLE_A : ROLE_B;
 }
 
-/* Turns over channels of B. */
 int calls_turns_b(const struct path_calls *q)
 {
     return path_channels_b(q->e) / q->together;
 }
 
-/* Do the rows of weights of its channels follow each other, where a turn has whole rows? */
 bool calls_is_block(const struct path_calls *q)
 {
     return q->e->contracted && q->e->path->mul_z == q->turn && path_weight_rows(q->e) == q->e->path->mul_z &&
            path_channels_a(q->e) == 1;
 }
 
-/* The operand's block of the path, as it stands in its place: a place in parts has some of its channels
- * there, component by component where these are apart. */
 struct operand_block calls_block_of(const struct path_calls *q, int operand)
 {
     struct operand_block b = *operand_block_of(demand_array(q->demand, operand), q->e->path);
@@ -114,12 +102,10 @@ struct operand_block calls_block_of(const struct path_calls *q, int operand)
     return b;
 }
 
-/* Elements that an address is a multiple of, where it moves on by so many channels: at most as many as its
- * place has for a lane. */
 int calls_alignment(const struct path_calls *q, int operand, const struct operand_block *b, int channels)
 {
     const struct place *place = &q->pipeline->place[q->place[operand]];
-    const enum role role = calls_role(q, place->operand);
+    const enum role role = role_of(q, place->operand);
     int most = place->fields ? place->field[0].lane : 1;
     if (role == ROLE_W) {
         while (most > 1 &&
@@ -135,7 +121,6 @@ int calls_alignment(const struct path_calls *q, int operand, const struct operan
     return most;
 }
 
-/* Loads or stores channels of an operand, from channel `variable` on where that is any. */
 void calls_move(const struct path_calls *q, int operand, int channels, const char *name, const char *variable,
                 bool load)
 {
@@ -143,7 +128,7 @@ void calls_move(const struct path_calls *q, int operand, int channels, const cha
     struct operand_block b = calls_block_of(q, operand);
     if (!variable && place_is_in_parts(&q->pipeline->place[q->place[operand]]))
         b.offset = 0;
-    struct address at = path_at(q->pipeline->arena, q->e, calls_role(q, o), &b);
+    struct address at = path_at(q->pipeline->arena, q->e, role_of(q, o), &b);
     if (variable)
         build_term(&at, variable, b.channel);
     const struct argument r = calls_in(q, name), m = calls_row(q, operand, at),
@@ -158,7 +143,6 @@ void calls_move(const struct path_calls *q, int operand, int channels, const cha
         calls_call(q, "cgtp_set_components", channels, d, align, 3, (struct argument[]){m, step, r});
 }
 
-/* Declares registers with what is there: zeros, where nobody has added to it. */
 void calls_begin(const struct path_calls *q, int operand, int channels, const char *name,
                  const char *variable)
 {
@@ -169,7 +153,6 @@ void calls_begin(const struct path_calls *q, int operand, int channels, const ch
         calls_move(q, operand, channels, name, variable, true);
 }
 
-/* Where the path's weights begin in their row; of channel j (each). */
 struct address calls_weights_at(const struct path_calls *q, int operand, bool each)
 {
     struct address at = path_at(q->pipeline->arena, q->e, ROLE_W,
@@ -195,8 +178,6 @@ static bool recipe_has(const struct path_calls *q, const struct recipe *r, int o
     return has;
 }
 
-/* Does the operand stand in registers while one of the recipes is computed; of_a: with channels of A alone?
- */
 bool calls_holds(const struct path_calls *q, int recipes, int operand, bool of_a)
 {
     const struct operand *o = demand_array(q->demand, operand);
@@ -204,7 +185,7 @@ bool calls_holds(const struct path_calls *q, int recipes, int operand, bool of_a
         (recipes & CALLS_TENSOR) && q->v->tensor && o && !o->output && recipe_has(q, q->v->tensor, operand);
     const bool product =
         (recipes & CALLS_PRODUCT) && q->v->product && o && recipe_has(q, q->v->product, operand);
-    const enum role role = o ? calls_role(q, o) : ROLE_G;
+    const enum role role = o ? role_of(q, o) : ROLE_G;
     return (tensor || product) && !(role == ROLE_G && q->e->contracted) &&
            (role == ROLE_A && !q->e->elementwise) == of_a;
 }
@@ -221,10 +202,9 @@ static void hold_weights(const struct path_calls *q, int operand, int channels, 
                (struct argument[]){calls_in_channel(q, name, 1),
                                    calls_row(q, operand, calls_weights_at(q, operand, true))});
     if (channels > 1)
-        calls_end(q);
+        build_end(q->pipeline);
 }
 
-/* Brings them into registers, or stores those that are outputs. */
 void calls_hold(const struct path_calls *q, int recipes, bool of_a, bool load)
 {
     for (int i = 0; i < demand_arrays(q->demand); i++) {
@@ -243,7 +223,6 @@ void calls_hold(const struct path_calls *q, int recipes, bool of_a, bool load)
     }
 }
 
-/* The path's code, for each channel that is worked on together. */
 void calls_code(const struct path_calls *q, bool tensor)
 {
     const struct path_code all = demand_code(q->demand, q->e->path->number);
@@ -267,12 +246,12 @@ void calls_code(const struct path_calls *q, bool tensor)
         calls_each(q);
     build_code(q->pipeline, q->e->path->number, code, n, list);
     if (q->together > 1)
-        calls_end(q);
+        build_end(q->pipeline);
 }
 
-/* T of a path's channels. */
-void calls_tensors(const struct path_calls *q)
+void calls_tensors(const struct path_calls *c, int number)
 {
+    const struct path_calls own = calls_path(c, number), *q = &own;
     for (int t = 0; t < q->v->ts; t++)
         calls_declare(q, calls_of_path(q, arena_printf(q->pipeline->arena, "t%d", t)), q->together * q->d,
                       false);
@@ -286,5 +265,5 @@ void calls_tensors(const struct path_calls *q)
         calls_hold(q, CALLS_TENSOR, true, true);
     calls_hold(q, CALLS_TENSOR, false, true);
     calls_code(q, true);
-    calls_end(q);
+    build_end(q->pipeline);
 }

@@ -47,8 +47,6 @@ void calls_loop(const struct path_calls *q, struct loop l);
 
 /* Channels that are worked on together, one after the other. */
 void calls_each(const struct path_calls *q);
-void calls_end(const struct path_calls *q);
-enum role calls_role(const struct path_calls *q, const struct operand *o);
 
 /* Turns over channels of B. */
 int calls_turns_b(const struct path_calls *q);
@@ -85,23 +83,16 @@ void calls_hold(const struct path_calls *q, int recipes, bool of_a, bool load);
 /* The path's code, for each channel that is worked on together. */
 void calls_code(const struct path_calls *q, bool tensor);
 
-/* T of a path's channels. */
-void calls_tensors(const struct path_calls *q);
-
-/* Where sums over lanes of a group's gradients go: a place for each path and channel of B. */
-void calls_gradient_places(const struct path_calls *c, int operand);
-
-/* Gradients of weights on their way from registers, v of each of so many paths' channels of B. */
-void calls_gradients(const struct path_calls *c, int operand, const char *name, int paths, int v,
-                     const struct address *from);
+/* T of the channels of the group's path `number`. */
+void calls_tensors(const struct path_calls *c, int number);
 
 /* Brings what a turn needs of rows of z into registers, or stores what is added to. */
 void calls_hold_z(const struct path_calls *c, int v, const char *variable, bool load);
 
 /* Turns over n channels of z from `first` on. */
-void calls_turns(const struct path_calls *c, bool z, int first, int n);
+void calls_turns(const struct path_calls *c, int first, int n);
 
-/* What comes of P, or of the operands themselves. */
-void calls_product(const struct path_calls *q);
+/* What comes of its P, or of its operands themselves. */
+void calls_product(const struct path_calls *c, int number);
 
 #endif

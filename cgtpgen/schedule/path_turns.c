@@ -109,9 +109,9 @@ static void products(const struct path_calls *q, int v, const struct address *fr
                        (struct argument[]){to, vector_of(q, 't', k->w[i].part[j].t),
                                            calls_in(q, calls_of_turn(q, symbol_of(q, k->w[i].part[j].g)))});
         }
-    calls_end(q);
+    build_end(q->pipeline);
     if (channels > 1)
-        calls_end(q);
+        build_end(q->pipeline);
 }
 
 static const char *places_of(const struct path_calls *q, int operand)
@@ -120,7 +120,7 @@ static const char *places_of(const struct path_calls *q, int operand)
 }
 
 /* Where sums over lanes of a group's gradients go: a place for each path and channel of B. */
-void calls_gradient_places(const struct path_calls *c, int operand)
+static void gradient_places(const struct path_calls *c, int operand)
 {
     struct address *list = NEW_ARRAY(c->pipeline->arena, struct address, c->paths * c->together + 1);
     int n = 0;
@@ -137,8 +137,8 @@ void calls_gradient_places(const struct path_calls *c, int operand)
 }
 
 /* Gradients of weights on their way from registers, v of each of so many paths' channels of B. */
-void calls_gradients(const struct path_calls *c, int operand, const char *name, int paths, int v,
-                     const struct address *from)
+static void gradients(const struct path_calls *c, int operand, const char *name, int paths, int v,
+                      const struct address *from)
 {
     const struct path_calls q = calls_path(c, 0);
     const int each = calls_is_block(&q) ? v * c->together : v, all = paths * c->together * v;
@@ -148,7 +148,6 @@ void calls_gradients(const struct path_calls *c, int operand, const char *name, 
                                    calls_in(c, name)});
 }
 
-/* Brings what a turn needs of rows of z into registers, or stores what is added to. */
 void calls_hold_z(const struct path_calls *c, int v, const char *variable, bool load)
 {
     const struct path_calls first = calls_path(c, 0);
@@ -184,43 +183,42 @@ static void turn(const struct path_calls *c, int v, const char *variable, const 
             if (n && stage == 0)
                 calls_declare(c, calls_of_turn(c, o->symbol), n * c->together * v, true);
             else if (n)
-                calls_gradients(c, i, calls_of_turn(c, o->symbol), n, v, from);
+                gradients(c, i, calls_of_turn(c, o->symbol), n, v, from);
         }
     }
     if (z)
         calls_hold_z(c, v, variable, false);
 }
 
-/* Turns over n channels of z from `first` on. */
-void calls_turns(const struct path_calls *c, bool z, int first, int n)
+void calls_turns(const struct path_calls *c, int first, int n)
 {
     const int by = c->turn, rest = n % by;
     struct address from = {.offset = first};
     for (int i = 0; i < demand_arrays(c->demand); i++) {
         const struct operand *o = demand_array(c->demand, i);
         if (o && o->output && o->slot == SLOT_W && paths_with(c, i, c->paths))
-            calls_gradient_places(c, i);
+            gradient_places(c, i);
     }
     if (n == by) {
         build_block(c->pipeline, -1);
-        turn(c, by, NULL, &from, z);
-        calls_end(c);
+        turn(c, by, NULL, &from, calls_turns_b(c) == 1);
+        build_end(c->pipeline);
         return;
     }
     from = (struct address){.terms = 1, .term = {{"c", 1}}};
     calls_loop(c, (struct loop){.name = "c", .first = first, .end = first + n - rest, .by = by});
     turn(c, by, "c", &from, true);
-    calls_end(c);
+    build_end(c->pipeline);
     if (rest) {
         calls_loop(c, (struct loop){.name = "c", .first = first + n - rest, .end = first + n, .by = rest});
         turn(c, rest, "c", &from, true);
-        calls_end(c);
+        build_end(c->pipeline);
     }
 }
 
-/* What comes of P, or of the operands themselves. */
-void calls_product(const struct path_calls *q)
+void calls_product(const struct path_calls *c, int number)
 {
+    const struct path_calls own = calls_path(c, number), *q = &own;
     if (!q->v->product)
         return;
     build_block(q->pipeline, -1);
@@ -235,8 +233,8 @@ void calls_product(const struct path_calls *q)
         const struct operand *o = demand_array(q->demand, i);
         if (!o || !o->output || o->slot != SLOT_W || !calls_holds(q, CALLS_PRODUCT, i, false))
             continue;
-        calls_gradient_places(q, i);
-        calls_gradients(q, i, calls_of_path(q, o->symbol), 1, 1, &(struct address){0});
+        gradient_places(q, i);
+        gradients(q, i, calls_of_path(q, o->symbol), 1, 1, &(struct address){0});
     }
-    calls_end(q);
+    build_end(q->pipeline);
 }

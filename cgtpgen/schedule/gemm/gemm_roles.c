@@ -2,6 +2,7 @@
  * gemm_plan.h).
  */
 #include "schedule/gemm/gemm_plan.h"
+#include "schedule/item_rows.h"
 
 enum { SCHEDULERS = 4 }; /* of a multiprocessor */
 
@@ -55,17 +56,11 @@ bool gemm_adds(const struct demand *d, int output, int path)
 
 const char *gemm_refuses(const struct target *target, const struct demand *d)
 {
-    (void)target;
-    for (int i = 0; i < d->kernel->form->inputs + d->kernel->form->outputs; i++) {
-        const struct operand *q = &d->kernel->operand[i];
-        if (q->index == INDEX_SENDER || q->index == INDEX_RECEIVER)
-            return "rows of nodes";
-        if (q->slot == SLOT_W && q->index != INDEX_SHARED)
-            return "weights not of all items";
-        if (q->slot != SLOT_W && q->index == INDEX_SHARED)
-            return "shared rows that are no weights";
-    }
-    return NULL;
+    const struct problem *p = d->plan->problem;
+    const char *why = item_rows_refuses(target, d);
+    if (!why && p->weight_numel && p->spec->index[SLOT_W] != INDEX_SHARED)
+        return "weights not of all items";
+    return why;
 }
 
 static bool connects(const struct path_plan *e)
