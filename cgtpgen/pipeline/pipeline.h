@@ -133,6 +133,15 @@ static inline bool place_is_in_parts(const struct place *q)
     return q->fields && q->field[0].version >= 0;
 }
 
+/* Bytes of a version whose fields have sizes of their own. */
+static inline double place_bytes(const struct place *q)
+{
+    double bytes = 0;
+    for (int i = 0; i < q->fields; i++)
+        bytes += (double)q->field[i].runs * q->field[i].length * q->field[i].size;
+    return bytes;
+}
+
 /* ---- calls ---- */
 
 enum touch { TOUCH_READ, TOUCH_WRITE, TOUCH_ADD };

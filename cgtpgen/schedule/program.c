@@ -286,18 +286,15 @@ static void report_items(struct report *r, const struct pipeline *p)
     report_number(r, "phases", count(p, STEP_FILL));
     for (int i = 0; i < p->places; i++) {
         const struct place *q = &p->place[i];
-        int64_t bytes = 0;
         if (q->group != 0 || q->how != HOW_ASYNC)
             continue;
-        for (int k = 0; k < q->fields; k++)
-            bytes += (int64_t)q->field[k].runs * q->field[k].length * q->field[k].size;
         struct report *record = report_record(r, "path_sets", "path set");
         report_list(record, "paths", p->set[set].paths, p->set[set].path);
         if (q->field[0].spread >= 0)
             report_number(record, "channels", p->spread[q->field[0].spread].mul);
         if (sides)
             report_number(record, "items_side_by_side", p->loop[q->clock].side);
-        report_number(record, "stage_bytes", bytes);
+        report_number(record, "stage_bytes", place_bytes(q));
         set++;
     }
 }

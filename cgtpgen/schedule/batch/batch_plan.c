@@ -1,5 +1,6 @@
-/* batch_plan.c - see batch_plan.h. */
+/* batch_plan.c - see batch_plan.h; with its row in the table of a GPU. */
 #include "schedule/batch/batch_plan.h"
+#include "schedule/evaluations.h"
 #include "schedule/path.h"
 #include "schedule/path_table.h"
 #include "schedule/program.h"
@@ -20,7 +21,7 @@ static bool may_share_warps(const struct demand *d)
     return may;
 }
 
-const char *batch_refuses(const struct target *target, const struct demand *d)
+static const char *refuses(const struct target *target, const struct demand *d)
 {
     const struct problem *p = d->plan->problem;
     const struct spec *s = p->spec;
@@ -38,7 +39,7 @@ const char *batch_refuses(const struct target *target, const struct demand *d)
     return most < target->device->lanes / 2 ? "channels for less than half of a warp" : NULL;
 }
 
-const char *batch_refuses_path(const struct target *target, const struct demand *d, const struct path *q)
+static const char *refuses_path(const struct target *target, const struct demand *d, const struct path *q)
 {
     (void)target;
     (void)d;
@@ -253,24 +254,15 @@ static bool lay_out_block(struct batch *g, int stages)
     return (g->pipeline->of_block.bytes + RESERVED) * g->blocks <= g->device->shared_bytes + RESERVED;
 }
 
-/* Bytes of a version; of no place none. */
-static double bytes_of(const struct batch *g, int place)
-{
-    const struct place *q = place < 0 ? NULL : &g->pipeline->place[place];
-    double bytes = 0;
-    for (int i = 0; q && i < q->fields; i++)
-        bytes += (double)q->field[i].runs * q->field[i].length * q->field[i].size;
-    return bytes;
-}
-
 /* Are enough bytes under way to a multiprocessor while all stages but one are? As large a part of what the
  * memory needs as inputs have in what is moved. */
 static bool enough_under_way(const struct batch *g)
 {
-    double in = g->x_by_set ? 0 : bytes_of(g, g->phase[0].rows), out = 0;
+    const struct place *place = g->pipeline->place;
+    double in = g->x_by_set ? 0 : place_bytes(&place[g->phase[0].rows]), out = 0;
     for (int s = 0; s < g->sets; s++) {
-        in += bytes_of(g, g->set[s].in);
-        out += bytes_of(g, g->set[s].out);
+        in += place_bytes(&place[g->set[s].in]);
+        out += g->set[s].out < 0 ? 0 : place_bytes(&place[g->set[s].out]);
     }
     return in / g->sets * (g->stages - 1) * g->warps * g->blocks >= UNDER_WAY * in / (in + out);
 }
@@ -433,7 +425,7 @@ static struct batch *cheapest(struct arena *a, const struct schedule *s)
     return other && batch_loop_bytes(other, false) <= fits ? other : g;
 }
 
-const char *batch_plan(struct arena *a, struct schedule *s)
+static const char *plan(struct arena *a, struct schedule *s)
 {
     int aligned[SLOT_COUNT];
     demand_aligned(s->demand, aligned);
@@ -449,3 +441,20 @@ const char *batch_plan(struct arena *a, struct schedule *s)
     s->spills = g->pipeline->registers.spills;
     return why;
 }
+
+const struct evaluation batch_evaluation = {
+    .name = "batch",
+    .words = "pipelined batch",
+    .header = "cgtp_batch.h",
+    .parts_header = "cgtp_item.h",
+    .access.stored = 1u << SLOT_X | 1u << SLOT_W | 1u << SLOT_G,
+    .access.read = 1u << SLOT_Y,
+    .refuses = refuses,
+    .refuses_path = refuses_path,
+    .plan = plan,
+    .check = program_check,
+    .areas = program_areas,
+    .device = program_device,
+    .launch = program_launch,
+    .report = program_report,
+};

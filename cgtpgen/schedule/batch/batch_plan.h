@@ -137,11 +137,4 @@ void batch_stages(struct batch *, int stages);
 /* Adds the steps. */
 void batch_steps(struct batch *);
 
-/* Why it computes nothing of a demand, or not a path of it; NULL: it may. */
-const char *batch_refuses(const struct target *, const struct demand *);
-const char *batch_refuses_path(const struct target *, const struct demand *, const struct path *);
-
-/* Decides everything; returns why it cannot be after all, or NULL. */
-const char *batch_plan(struct arena *, struct schedule *);
-
 #endif
