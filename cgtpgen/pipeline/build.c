@@ -339,3 +339,27 @@ void build_launch(struct pipeline *p, bool ends)
     if (!ends && sums >= 0)
         build_zero(p, sums);
 }
+
+struct field build_slice(const struct pipeline *p, const struct operand *o, int number, int spread)
+{
+    const struct operand_block *b = &o->block[number];
+    const bool apart = block_is_apart(b);
+    const int lane = p->spread[spread].channels * (apart ? 1 : b->components);
+    return (struct field){.name = operand_part(p->arena, o, number),
+                          .operand = o,
+                          .spread = spread,
+                          .version = -1,
+                          .runs = apart ? b->components : 1,
+                          .length = p->worker.lanes * lane,
+                          .base = b->offset,
+                          .wide = 1,
+                          .lane = lane,
+                          .apart = p->worker.lanes * lane};
+}
+
+void build_behind(struct pipeline *p, int place, struct field f)
+{
+    for (int i = 0; i < p->place[place].fields; i++)
+        f.at += p->place[place].field[i].runs * p->place[place].field[i].length;
+    build_field(p, place, f);
+}

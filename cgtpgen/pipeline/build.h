@@ -13,6 +13,10 @@ int build_loop(struct pipeline *, struct loop);
 int build_group(struct pipeline *, struct group);
 int build_place(struct pipeline *, struct place);
 void build_field(struct pipeline *, int place, struct field);
+void build_behind(struct pipeline *, int place, struct field); /* the fields that it has */
+
+/* The channel block's part of an operand's block: a run, or one for each component where these are apart. */
+struct field build_slice(const struct pipeline *, const struct operand *, int number, int spread);
 
 /* A place of the launch: a row that all units share, which the block's threads bring; or a team's sums for
  * one. */

@@ -52,10 +52,8 @@ static void add_field(const struct batch *g, int place, const struct operand *o,
     f.wide = 1;
     f.type = !o ? "unsigned char" : held ? source_held(g->demand->plan, o) : "real";
     f.size = !o ? 1 : held ? operand_size(o) : q->size;
-    const struct field *before = q->fields ? &q->field[q->fields - 1] : NULL;
-    f.at = before ? before->at + before->runs * before->length : 0;
     f.apart = f.length;
-    build_field(g->pipeline, place, f);
+    build_behind(g->pipeline, place, f);
 }
 
 /* The channel block's parts of blocks of an operand. */
@@ -64,17 +62,9 @@ static void add_slices(const struct batch *g, int place, const struct operand *o
     struct arena *a = g->pipeline->arena;
     const char *note = arena_printf(a, "%s, by %s", o->symbol, o->slot == SLOT_W ? "path" : "irreps segment");
     for (int i = 0; i < n; i++) {
-        const struct operand_block *b = &o->block[number[i]];
-        const bool apart = block_is_apart(b);
-        const int lane = g->channels * (apart ? 1 : b->components);
-        add_field(g, place, o, true,
-                  (struct field){.name = operand_part(a, o, number[i]),
-                                 .note = note,
-                                 .spread = batch_part(g, b->channels),
-                                 .runs = apart ? b->components : 1,
-                                 .length = BATCH_LANES * lane,
-                                 .base = b->offset,
-                                 .lane = lane});
+        struct field f = build_slice(g->pipeline, o, number[i], batch_part(g, o->block[number[i]].channels));
+        f.note = note;
+        add_field(g, place, o, true, f);
     }
 }
 

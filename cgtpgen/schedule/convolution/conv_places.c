@@ -41,47 +41,26 @@ static const char *type_of(const struct conv_program *c, const struct operand *o
     return source_held(c->g->demand->plan, o);
 }
 
-/* The channel block's part of an operand's block: a run, or one of each component. of: numbers that a channel
- * has of each. */
-static struct field slice_of(const struct conv_program *c, const struct operand *o, const char *name,
-                             int number, int of)
+/* The channel block's part of an operand's block. of: numbers that a channel has of each. */
+static struct field slice_of(const struct conv_program *c, const struct operand *o, int number, int of)
 {
     const struct operand_block *b = &o->block[number];
-    const int spread = conv_spread(c, (int)b->channels / of, of), channels = c->p->spread[spread].channels;
-    const bool apart = block_is_apart(b), shifts = conv_shifts(c->g, c->s, o);
-    const int wide = LANES * channels, all = wide * b->components;
-    const int lanes = ((int)b->channels + channels - 1) / channels, /* of an item, that have any */
-        part = (lanes < c->s->lanes ? lanes : c->s->lanes) * channels * b->components;
-    return (struct field){.name = name,
-                          .operand = o,
-                          .spread = spread,
-                          .version = -1,
-                          .runs = apart ? b->components : 1,
-                          .length = apart    ? wide
-                                    : shifts ? conv_abreast(c->s) * conv_shifted_room(o, part)
-                                             : all,
-                          .base = b->offset,
-                          .wide = 1,
-                          .lane = apart ? channels : channels * b->components,
-                          .apart = all};
-}
-
-/* Adds a field behind those that a place has. */
-static void add_field(struct conv_program *c, int place, struct field f)
-{
-    const struct place *q = &c->p->place[place];
-    for (int i = 0; i < q->fields; i++)
-        f.at += q->field[i].runs * q->field[i].length;
-    f.apart = f.runs > 1 ? f.length : f.apart;
-    build_field(c->p, place, f);
+    struct field f = build_slice(c->p, o, number, conv_spread(c, (int)b->channels / of, of));
+    if (block_is_apart(b) || !conv_shifts(c->g, c->s, o))
+        return f;
+    const int channels = c->p->spread[f.spread].channels,
+              lanes = ((int)b->channels + channels - 1) / channels; /* of an item, that have any */
+    const int part = (lanes < c->s->lanes ? lanes : c->s->lanes) * channels * b->components;
+    f.length = conv_abreast(c->s) * conv_shifted_room(o, part);
+    return f;
 }
 
 static void add_x_fields(struct conv_program *c, int place, const struct operand *o, const char *note)
 {
     for (int i = 0; i < c->s->xs; i++) {
-        struct field f = slice_of(c, o, operand_part(c->a, o, c->s->x[i]), c->s->x[i], 1);
+        struct field f = slice_of(c, o, c->s->x[i], 1);
         f.note = note;
-        add_field(c, place, f);
+        build_behind(c->p, place, f);
     }
 }
 
@@ -90,8 +69,7 @@ static void add_w_fields(struct conv_program *c, int place, const struct operand
     const struct problem *p = c->g->demand->plan->problem;
     int *path, n = conv_weighted(c->a, p, c->s, &path);
     for (int i = 0; i < n; i++)
-        add_field(c, place,
-                  slice_of(c, o, operand_part(c->a, o, path[i]), path[i], conv_calls(&p->path[path[i]])));
+        build_behind(c->p, place, slice_of(c, o, path[i], conv_calls(&p->path[path[i]])));
 }
 
 static int add_place(struct conv_program *c, struct place q)
