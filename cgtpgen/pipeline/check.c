@@ -202,16 +202,12 @@ static void run(struct checked *m, int number)
 static void check_steps(struct checked *m)
 {
     const struct pipeline *p = m->p;
-    int *depth = NEW_ARRAY(m->arena, int, p->steps + 1), *looped = NEW_ARRAY(m->arena, int, p->steps + 1);
-    int *clocks = NEW_ARRAY(m->arena, int, p->steps + 1);
-    bool *some = NEW_ARRAY(m->arena, bool, p->steps + 1);
-    trace_depths(p, depth, looped, clocks);
-    trace_some(p, some);
+    const struct around *around = trace_around(m->arena, p);
     for (int i = 0; i < p->steps; i++) {
         const struct step *s = &p->step[i];
-        if (s->kind == STEP_BARRIER && clocks[i] && scope_of(p, s->scope) > scope_of(p, SCOPE_TEAM))
+        if (s->kind == STEP_BARRIER && around[i].clocks && scope_of(p, s->scope) > scope_of(p, SCOPE_TEAM))
             report(m, "a barrier of the %s in a loop that teams turn differently", scope_words[s->scope]);
-        if ((s->kind == STEP_BARRIER || s->kind == STEP_WAIT) && some[i])
+        if ((s->kind == STEP_BARRIER || s->kind == STEP_WAIT) && around[i].some)
             report(m, "a %s where only some threads come", step_words[s->kind]);
         for (int k = 0; k < s->accesses; k++) {
             const struct access *a = &s->access[k];
@@ -255,13 +251,12 @@ int pipeline_check(const struct pipeline *p, int bytes, struct text *out)
     for (int i = 0; i < p->steps; i++)
         if (p->step[i].kind == STEP_STORE)
             m.stored[p->step[i].access[0].place] = true;
-    const struct shape shape = p->synced ? shape_of(out->arena, p) : (struct shape){0};
-    if (p->synced && synced_is_sound(p->synced, &shape, p))
+    if (synced_find(p, true))
         return m.errors;
     const int before = m.errors, traces = trace_count(p);
     for (int i = 0; i < traces; i++)
         run(&m, i);
-    if (p->synced && m.errors == before)
-        synced_add_sound(p->synced, &shape, p);
+    if (m.errors == before)
+        synced_add(p, (struct decision){0});
     return m.errors;
 }

@@ -325,7 +325,7 @@ struct pipeline {
     struct register_count registers;          /* registers.c */
     struct work planned, work;                /* of its edges: as it was chosen by; cost.c */
     struct meets *meets;                      /* of accesses, as far as they were asked for: share.c */
-    struct synced *synced;                    /* what was found of others; NULL: nothing is kept */
+    struct answers *synced;                   /* what was found of others; NULL: nothing is kept */
     struct answers *answers;                  /* the same, of those of the same codes alone */
     const char *unsound;                      /* why it has no waits and barriers; NULL: it has */
 };

@@ -38,11 +38,10 @@ struct stage {
 struct sync {
     struct arena *arena; /* for what is of no use afterwards */
     struct pipeline *p;
-    int *depth, *looped, *clocks;
-    bool *some;          /* [steps]: in a block that some threads go through */
-    enum scope *barrier; /* [steps]: before it; lane: none */
-    bool *idle;          /* [steps]: commits before which, and the next one, nobody waits */
-    int *wait;       /* [steps]: before it and its barrier, until so many groups are under way; -1: none */
+    const struct around *around; /* [steps] */
+    enum scope *barrier;         /* [steps], as all of a decision */
+    bool *idle;
+    int *wait;
     uint64_t *power; /* of TRACE_BASE */
     struct hash seen;
     int hazards, capacity;
@@ -193,7 +192,8 @@ static bool may_stand(const struct sync *y, int step, enum scope scope)
 {
     const struct step *s = &y->p->step[step];
     const bool goes_on = step > 0 && s->kind == STEP_COPY && s[-1].kind == STEP_COPY && s->skew == s[-1].skew;
-    return !goes_on && !y->some[step] && (scope <= scope_of(y->p, SCOPE_TEAM) || y->clocks[step] == 0);
+    return !goes_on && !y->around[step].some &&
+           (scope <= scope_of(y->p, SCOPE_TEAM) || y->around[step].clocks == 0);
 }
 
 /* The last of the points in the fewest loops, moved up over what touches nothing. */
@@ -203,7 +203,7 @@ static int best_point(const struct sync *y, const struct hazard *h)
     int best = -1;
     for (int e = h->end; e >= h->low; e--)
         if (!event[e].skewed && may_stand(y, event[e].step, h->scope) &&
-            (best < 0 || y->looped[event[e].step] < y->looped[event[best].step]))
+            (best < 0 || y->around[event[e].step].looped < y->around[event[best].step].looped))
             best = e;
     while (best > h->low) {
         const struct step *s = &y->p->step[event[best - 1].step];
@@ -250,11 +250,11 @@ static const char *choose_barriers(struct sync *y)
         y->hazard[i].by =
             y->hazard[i].scope > SCOPE_LANE ? step_at(&y->hazard[i], stab(y, &y->hazard[i])) : -1;
     for (int i = 0; i < y->p->steps; i++)
-        deepest = deepest > y->depth[i] ? deepest : y->depth[i];
+        deepest = deepest > y->around[i].brackets ? deepest : y->around[i].brackets;
     for (int depth = deepest; depth >= 0; depth--) /* what others serve for goes, innermost first */
         for (int i = 0; i < y->p->steps; i++) {
             const enum scope was = y->barrier[i];
-            if (was == SCOPE_LANE || y->depth[i] != depth)
+            if (was == SCOPE_LANE || y->around[i].brackets != depth)
                 continue;
             y->barrier[i] = SCOPE_LANE;
             y->barrier[i] = is_needed(y, i, stab) ? was : SCOPE_LANE;
@@ -362,9 +362,8 @@ static void close_groups(struct pipeline *p)
     }
 }
 
-static void add_derived(struct sync *y)
+static void add_derived(struct pipeline *p, const struct decision *d)
 {
-    struct pipeline *p = y->p;
     const struct step *old = p->step;
     const int n = p->steps;
     bool waited = false;
@@ -372,32 +371,30 @@ static void add_derived(struct sync *y)
     p->steps = p->step_capacity = 0;
     for (int i = 0; i < n; i++) {
         const enum step_kind k = old[i].kind;
-        if (y->idle[i])
+        if (d->idle[i])
             continue;
         if (!waited && (k == STEP_COPY || k == STEP_STORE || k == STEP_FILL)) {
             append(p, (struct step){.kind = STEP_LAUNCH_WAIT});
             waited = true;
         }
-        if (y->wait[i] >= 0)
-            append(p, (struct step){.kind = STEP_WAIT, .every = old[i].every, .number = y->wait[i]});
-        if (y->barrier[i] != SCOPE_LANE)
-            append(p, (struct step){.kind = STEP_BARRIER, .every = old[i].every, .scope = y->barrier[i]});
+        if (d->wait[i] >= 0)
+            append(p, (struct step){.kind = STEP_WAIT, .every = old[i].every, .number = d->wait[i]});
+        if (d->barrier[i] != SCOPE_LANE)
+            append(p, (struct step){.kind = STEP_BARRIER, .every = old[i].every, .scope = d->barrier[i]});
         append(p, old[i]);
     }
 }
 
-/* Finds hazards in all runs of the pipeline, and what serves for them. Why nothing does, or NULL. */
-static const char *decide(struct sync *y)
+/* Finds hazards in all runs of the pipeline, and what serves for them. */
+static struct decision decide(struct sync *y)
 {
-    struct arena *a = y->arena;
+    struct arena *a = y->arena, *keep = y->p->synced ? y->p->synced->arena : a;
     const struct pipeline *p = y->p;
-    const int n = p->steps, traces = trace_count(p);
-    y->depth = NEW_ARRAY(a, int, n);
-    y->looped = NEW_ARRAY(a, int, n);
-    y->clocks = NEW_ARRAY(a, int, n);
-    trace_depths(p, y->depth, y->looped, y->clocks);
-    y->some = NEW_ARRAY(a, bool, n);
-    trace_some(p, y->some);
+    y->barrier = NEW_ARRAY(keep, enum scope, p->steps);
+    y->idle = NEW_ARRAY(keep, bool, p->steps);
+    y->wait = NEW_ARRAY(keep, int, p->steps);
+    const int traces = trace_count(p);
+    y->around = trace_around(a, p);
     struct trace *t = NEW_ARRAY(a, struct trace, traces);
     for (int i = 0; i < traces; i++) {
         trace_run(a, p, i, &t[i]);
@@ -408,11 +405,11 @@ static const char *decide(struct sync *y)
         find_hazards(y, &t[i], trace_like(p, i) < 0 ? 0 : events_alike(&t[i], &t[trace_like(p, i)]));
     }
     const char *why = choose_barriers(y);
-    if (why)
-        return why;
-    place_waits(y);
-    join_groups(y, traces, t);
-    return NULL;
+    if (!why) {
+        place_waits(y);
+        join_groups(y, traces, t);
+    }
+    return (struct decision){why, y->barrier, y->idle, y->wait};
 }
 
 const char *pipeline_sync(struct pipeline *p)
@@ -420,22 +417,12 @@ const char *pipeline_sync(struct pipeline *p)
     close_groups(p);
     struct arena *a = arena_scratch(p->arena);
     struct sync y = {.arena = a, .p = p, .seen = {.arena = a}};
-    const struct shape shape = p->synced ? shape_of(a, p) : (struct shape){0};
-    const struct decision *known = p->synced ? synced_find(p->synced, &shape, p) : NULL;
-    struct decision d = {NULL, NEW_ARRAY(a, enum scope, p->steps), NEW_ARRAY(a, bool, p->steps),
-                         NEW_ARRAY(a, int, p->steps)};
-    if (known)
-        d = *known;
-    y.barrier = d.barrier;
-    y.idle = d.idle;
-    y.wait = d.wait;
-    if (!known) {
-        d.why = decide(&y);
-        if (p->synced)
-            synced_add(p->synced, &shape, p, &d);
-    }
+    const struct decision *known = synced_find(p, false);
+    const struct decision d = known ? *known : decide(&y);
+    if (!known)
+        synced_add(p, d);
     if (!d.why)
-        add_derived(&y);
+        add_derived(p, &d);
     arena_empty(a);
     return d.why;
 }

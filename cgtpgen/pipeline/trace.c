@@ -41,27 +41,21 @@ int trace_end(const struct pipeline *p, int step)
     }
 }
 
-void trace_some(const struct pipeline *p, bool *some)
+struct around *trace_around(struct arena *a, const struct pipeline *p)
 {
-    for (int i = 0; i < p->steps; i++)
-        if (p->step[i].kind == STEP_BLOCK && p->step[i].note)
-            for (int k = i + 1, end = trace_end(p, i); k <= end; k++)
-                some[k] = true;
-}
-
-void trace_depths(const struct pipeline *p, int *depth, int *looped, int *clocks)
-{
-    int n[3] = {0};
-    for (int i = 0; i < p->steps; i++) {
+    struct around *all = NEW_ARRAY(a, struct around, p->steps + 1), now = {0};
+    for (int i = 0, until = -1; i < p->steps; i++) {
         const struct step *s = &p->step[i];
-        depth[i] = n[0];
-        looped[i] = n[1];
-        clocks[i] = n[2];
         const int by = s->kind == STEP_END ? -1 : s->kind == STEP_LOOP || s->kind == STEP_BLOCK;
-        n[0] += by;
-        n[1] += s->loop != LOOP_LAUNCH ? by : 0;
-        n[2] += s->loop != LOOP_LAUNCH && !p->loop[s->loop].counted ? by : 0;
+        now.some = i <= until;
+        all[i] = now;
+        if (s->kind == STEP_BLOCK && s->note && i > until)
+            until = trace_end(p, i);
+        now.brackets += by;
+        now.looped += s->loop != LOOP_LAUNCH ? by : 0;
+        now.clocks += s->loop != LOOP_LAUNCH && !p->loop[s->loop].counted ? by : 0;
     }
+    return all;
 }
 
 /* ---- how often loops turn ---- */
@@ -323,8 +317,6 @@ static void run(struct runner *r, int first, int end)
             i = trace_end(r->p, i);
             continue;
         }
-        if (r->repeated[i])
-            continue;
         emit(r, i, 0, false);
         if (kind == STEP_FILL || kind == STEP_DRAIN)
             run_skewed(r, i);
