@@ -270,7 +270,7 @@ static void add_access(struct pipeline *p, int place, int index, enum touch touc
 static void add_code(struct pipeline *p, int place, int index, enum touch touch, enum who who, int skew)
 {
     static struct call code = {.function = "code", .path = -1};
-    build_note(p, "");
+    build_step(p, STEP_NOTE)->note = "";
     p->step[p->steps - 1] = (struct step){.kind = STEP_CALL, .skew = skew, .call = &code};
     add_access(p, place, index, touch, who);
 }
@@ -342,7 +342,7 @@ static void leave_out_some(struct pipeline *p, int first)
     if (end == first)
         return;
     for (int i = 0; i < 2; i++) /* there is room for what is put in */
-        build_note(p, "");
+        build_step(p, STEP_NOTE)->note = "";
     p->steps -= 2;
     put_back(p, first, (struct step){.kind = STEP_BLOCK, .number = -1, .below = 1});
     put_back(p, end + 1, (struct step){.kind = STEP_END});
@@ -363,7 +363,7 @@ static void add_another_loop(struct pipeline *p)
                                                     .size = 4});
     add_random_field(p, place);
     p->group[p->place[0].group].instead = true;
-    build_skewed(p, STEP_FILL, loop);
+    build_step(p, STEP_FILL)->loop = loop;
     build_begin(p, loop);
     for (int k = 0; k < p->place[place].rate; k++)
         random_accesses(p, place, k, false);
@@ -384,11 +384,11 @@ static struct pipeline *random_program(void)
             q.group = build_group(p, (struct group){.name = names[i], .alias = names[i]});
         add_random_field(p, build_place(p, q));
     }
-    build_skewed(p, STEP_FILL, unit);
+    build_step(p, STEP_FILL)->loop = unit;
     if (owners > 1)
         build_begin(p, range);
     if (owners) {
-        build_skewed(p, STEP_FILL, owner);
+        build_step(p, STEP_FILL)->loop = owner;
         build_begin(p, owner);
     }
     for (int i = 0; i < p->places; i++)
@@ -410,7 +410,7 @@ static struct pipeline *random_program(void)
     build_end(p);
     for (int i = 0; i < owners; i++)
         build_end(p);
-    build_skewed(p, STEP_DRAIN, unit);
+    build_step(p, STEP_DRAIN)->loop = unit;
     if (chance(3) == 0)
         add_another_loop(p);
     pipeline_layout(p);
@@ -648,8 +648,8 @@ static struct pipeline *small_program(void)
                                       .size = 4});
         build_field(p, i, (struct field){.version = -1, .runs = 1, .length = 64, .wide = 4, .lane = 2});
     }
-    build_skewed(p, STEP_FILL, unit);
-    build_skewed(p, STEP_FILL, owner);
+    build_step(p, STEP_FILL)->loop = unit;
+    build_step(p, STEP_FILL)->loop = owner;
     build_begin(p, owner);
     build_copy(p, 1, -1, 1);
     build_begin(p, unit);
@@ -745,7 +745,7 @@ static struct pipeline *unsynced_program(void)
                     (struct field){.version = -1, .runs = 1, .length = 64, .wide = 1, .lane = 2});
         add_code(p, i, -1, TOUCH_WRITE, WHO_LANE, 0);
         if (i == 1)
-            build_if(p, "some");
+            build_block(p, -1)->note = "some";
         add_code(p, i, -1, TOUCH_READ, WHO_ANY, 0);
     }
     build_end(p);

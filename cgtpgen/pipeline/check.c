@@ -53,8 +53,7 @@ static void report(struct checked *m, const char *format, ...)
     for (int i = 0; i < m->said; i++)
         if (strcmp(m->say[i], text) == 0)
             return;
-    m->say = arena_grow(m->out->arena, m->say, m->said, &m->capacity, sizeof *m->say);
-    m->say[m->said++] = text;
+    *APPEND(m->out->arena, m->say, m->said, m->capacity) = text;
     text_printf(m->out, "%s\n", text);
 }
 
@@ -103,11 +102,8 @@ static void read_version(struct checked *m, const struct step *s, const struct a
     while (i < g->reads && (g->read[i].access->place != a->place || g->read[i].access->index != a->index ||
                             g->read[i].access->who != a->who))
         i++;
-    if (i == g->reads) {
-        g->read = arena_grow(m->arena, g->read, g->reads, &g->capacity, sizeof *g->read);
-        g->reads++;
-    }
-    g->read[i] = (struct past){m->time, a};
+    *(i < g->reads ? &g->read[i] : APPEND(m->arena, g->read, g->reads, g->capacity)) =
+        (struct past){m->time, a};
 }
 
 static void write_version(struct checked *m, const struct step *s, const struct access *a, struct stage *g,

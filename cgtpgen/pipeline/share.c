@@ -181,8 +181,7 @@ enum scope share_scope(const struct pipeline *p, const struct access *a, const s
             return m->meet[i].scope;
     const enum scope scope = scope_of(p, meet(p, a, b));
     hash_add(&m->hash, hash);
-    m->meet = arena_grow(p->arena, m->meet, m->n, &m->capacity, sizeof *m->meet);
-    m->meet[m->n++] = (struct share_pair){key, scope};
+    *APPEND(p->arena, m->meet, m->n, m->capacity) = (struct share_pair){key, scope};
     return scope;
 }
 

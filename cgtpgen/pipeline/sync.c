@@ -85,8 +85,7 @@ static void add_hazard(struct sync *y, const struct trace *t, int a, int b, enum
         if (y->hazard[i].key == h.key)
             return;
     hash_add(&y->seen, (uint32_t)h.key);
-    y->hazard = arena_grow(y->arena, y->hazard, y->hazards, &y->capacity, sizeof h);
-    y->hazard[y->hazards++] = h;
+    *APPEND(y->arena, y->hazard, y->hazards, y->capacity) = h;
 }
 
 /* An access after what has happened to a stage. */
@@ -122,11 +121,8 @@ static void touch_stage(struct sync *y, struct stage *g, int event, const struct
     while (i < g->reads && (g->read[i].access->place != a->place || g->read[i].access->index != a->index ||
                             g->read[i].access->who != a->who))
         i++;
-    if (i == g->reads) {
-        g->read = arena_grow(y->arena, g->read, g->reads, &g->capacity, sizeof *g->read);
-        g->reads++;
-    }
-    g->read[i] = (struct read){event, a};
+    *(i < g->reads ? &g->read[i] : APPEND(y->arena, g->read, g->reads, g->capacity)) =
+        (struct read){event, a};
 }
 
 /* Events that the trace begins with as the other one does, which has shown their hazards. */
@@ -342,8 +338,7 @@ static void join_groups(struct sync *y, int traces, struct trace *t)
 
 static void append(struct pipeline *p, struct step s)
 {
-    p->step = arena_grow(p->arena, p->step, p->steps, &p->step_capacity, sizeof s);
-    p->step[p->steps++] = s;
+    *APPEND(p->arena, p->step, p->steps, p->step_capacity) = s;
 }
 
 /* The planner's steps, with a commit behind each run of copies. */

@@ -274,10 +274,8 @@ static void begin_turn(struct runner *r, int loop, int k)
 static void end_turn(struct runner *r, int loop)
 {
     const int n = r->p->loop_count;
-    for (int i = 0; i < n && !r->trace; i++) {
-        r->end[loop] = arena_grow(r->arena, r->end[loop], r->ends[loop], &r->end_capacity[loop], sizeof(int));
-        r->end[loop][r->ends[loop]++] = r->total[i];
-    }
+    for (int i = 0; i < n && !r->trace; i++)
+        *APPEND(r->arena, r->end[loop], r->ends[loop], r->end_capacity[loop]) = r->total[i];
     r->now[loop] = r->total[loop];
 }
 

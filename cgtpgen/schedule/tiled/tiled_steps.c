@@ -105,7 +105,7 @@ static void work_on_group(struct worked *c)
         struct text words = {.arena = p->arena};
         source_path_line(&words, plan, &plan->problem->path[c->group->path[i]]);
         text_puts(&words, "; a C = form");
-        build_note(p, text_string(&words));
+        build_step(p, STEP_NOTE)->note = text_string(&words);
     }
     if (channels_a > 1)
         calls_loop(&first, (struct loop){.name = "a", .end = channels_a - first.e->pairs, .by = 1});
@@ -133,7 +133,7 @@ static void work_on(struct tiled *g, const struct tiled_part *part)
     struct text words = {.arena = g->arena};
     text_printf(&words, "%s: %dx", g->stream == SLOT_X ? "x" : "z", s->mul);
     irrep_print(&words, s->ir);
-    build_note(g->pipeline, text_string(&words));
+    build_step(g->pipeline, STEP_NOTE)->note = text_string(&words);
     const bool once = part->groups == 1 && part->group[0].once;
     if (!once) {
         begin_piece(&c, 0);
@@ -155,7 +155,7 @@ void tiled_steps(struct tiled *g)
 {
     struct pipeline *p = g->pipeline;
     int sums = -1;
-    build_skewed(p, STEP_FILL, g->tile);
+    build_step(p, STEP_FILL)->loop = g->tile;
     for (int i = 0; i < p->places; i++) {
         if (p->place[i].how == HOW_LOAD && p->place[i].fields)
             build_copy(p, i, 0, 0);
