@@ -117,14 +117,14 @@ static int instance_of(const struct pipeline *p, const struct place *q, int thre
 
 static int first_of(const struct pipeline *p, const struct access *a, int thread)
 {
-    return instance_of(p, &p->place[a->place], thread) * share_threads(p, &p->place[a->place]);
+    return instance_of(p, &p->place[a->place], thread) * share_threads(p, p->place[a->place].scope);
 }
 
 /* Does the thread touch the element? Written without a look at share.c. */
 static bool touches(const struct simulation *s, const struct access *a, int thread, int element, int event)
 {
     const struct place *q = &s->p->place[a->place];
-    const int mine = thread - first_of(s->p, a, thread), all = share_threads(s->p, q);
+    const int mine = thread - first_of(s->p, a, thread), all = share_threads(s->p, q->scope);
     const struct field *f = &q->field[0];
     switch (a->who) {
     case WHO_COPY:

@@ -5,26 +5,9 @@
 #include "pipeline/share.h"
 #include "pipeline/trace.h"
 
-struct printer {
-    struct out *o;
-    struct arena *a;
-    const struct pipeline *p;
-    const struct print_words *words;
-    int *advanced; /* [groups]: versions that have been brought in this turn */
-    int *version;  /* [groups]: which of a turn has a name, where it is an array's; -1: none */
-    bool filling;  /* before the first turn */
-    int open;      /* brackets; */
-    bool bare[64]; /* those without braces */
-};
-
 static const char *number(const struct printer *c, long long n)
 {
     return arena_printf(c->a, "%lld", n);
-}
-
-static int threads(const struct pipeline *p)
-{
-    return p->worker.lanes * p->worker.warps * p->worker.teams;
 }
 
 /* ---- places ---- */
@@ -91,11 +74,10 @@ static bool is_named_by(const struct place *q, const struct step *bracket)
 }
 
 /* Names a bracket's versions, and where in them the lane's rows begin. */
-static void print_names(struct printer *c, int at)
+static void print_names(struct printer *c, const struct step *s)
 {
     const struct pipeline *p = c->p;
-    const struct step *s = &p->step[at];
-    const int end = trace_end(p, at), index = s->kind == STEP_BLOCK ? s->number : 0;
+    const int at = c->at, end = trace_end(p, at), index = s->kind == STEP_BLOCK ? s->number : 0;
     for (int g = 0; g < p->groups; g++) {
         bool named = false, written = false;
         int place = 0;
@@ -195,39 +177,35 @@ static void advance(struct printer *c, const struct place *q)
 }
 
 /* Neighbouring copies of one turn, if there is that turn; asked for the present one, too, as compilers then
- * leave addresses where they are used (2 % of a loop's instructions). Returns the last one's number. */
-static int print_copies(struct printer *c, int i)
+ * leave addresses where they are used (2 % of a loop's instructions). */
+static void print_copies(struct printer *c, const struct step *s)
 {
-    const struct pipeline *p = c->p;
-    const struct place *first = &p->place[p->step[i].access[0].place];
-    const int skew = p->step[i].skew;
-    line(c->o, "if (%s < tiles) {", unit_of(c, first, skew));
-    print_copy(c, &p->step[i]);
-    while (i + 1 < p->steps && p->step[i + 1].kind == STEP_COPY && p->step[i + 1].skew == skew)
-        print_copy(c, &p->step[++i]);
+    const struct place *first = &c->p->place[s->access[0].place];
+    const struct step *const all = c->p->step;
+    line(c->o, "if (%s < tiles) {", unit_of(c, first, s->skew));
+    print_copy(c, s);
+    while (c->at + 1 < c->p->steps && all[c->at + 1].kind == STEP_COPY && all[c->at + 1].skew == s->skew)
+        print_copy(c, &all[++c->at]);
     line(c->o, "}");
     if (place_is_in_parts(first) && !c->filling)
         advance(c, first);
-    return i;
 }
 
 /* The steps of a loop that are ahead of it, before its first turn: of one turn, as none is two ahead. */
-static void print_fill(struct printer *c, int loop)
+static void print_fill(struct printer *c, const struct step *fill)
 {
     const struct pipeline *p = c->p;
-    int at = 0;
-    while (!(p->step[at].kind == STEP_LOOP && p->step[at].loop == loop))
-        at++;
+    const int at = c->at, begin = trace_begin(p, fill->loop), end = trace_end(p, begin);
     c->filling = true;
-    for (int i = at, end = trace_end(p, at); i < end; i++) {
-        if (p->step[i].skew <= 0)
-            continue;
-        if (p->step[i].kind == STEP_COPY)
-            i = print_copies(c, i);
-        else if (p->step[i].kind == STEP_COMMIT)
+    for (c->at = begin; c->at < end; c->at++) {
+        const struct step *s = &p->step[c->at];
+        if (s->kind == STEP_COPY && s->skew > 0)
+            print_copies(c, s);
+        else if (s->kind == STEP_COMMIT && s->skew > 0)
             line(c->o, "cgtp_copies_commit();");
     }
     c->filling = false;
+    c->at = at;
 }
 
 /* At a turn's end: rings of one version a turn. */
@@ -263,10 +241,10 @@ static void print_counted(struct printer *c, const struct loop *l, bool bare)
 }
 
 /* Opens a loop over units; counted loops of one call have no braces. */
-static void print_loop(struct printer *c, int at)
+static void print_loop(struct printer *c, const struct step *s)
 {
-    const struct loop *l = &c->p->loop[c->p->step[at].loop];
-    const bool bare = l->unroll && trace_end(c->p, at) == at + 2;
+    const struct loop *l = &c->p->loop[s->loop];
+    const bool bare = l->unroll && trace_end(c->p, c->at) == c->at + 2;
     c->bare[c->open++] = bare;
     if (l->counted) {
         print_counted(c, l, bare);
@@ -276,7 +254,7 @@ static void print_loop(struct printer *c, int at)
     line(c->o, "for (; %s < tiles; %s += step) {", l->name, l->name);
     line(c->o, "const int64_t next = %s + step;", l->name);
     line(c->o, "const int count = count_of(%s);", l->name);
-    print_names(c, at);
+    print_names(c, s);
 }
 
 static void print_end(struct printer *c, const struct step *s)
@@ -287,56 +265,15 @@ static void print_end(struct printer *c, const struct step *s)
         line(c->o, "}");
 }
 
-/* A step; returns the number of the last one that was printed with it. */
-static int print_step(struct printer *c, int i)
+static void print_block(struct printer *c, const struct step *s)
 {
-    const struct step *s = &c->p->step[i];
-    struct edges rest = {.o = c->o, .a = c->a, .p = c->p, .rows = true}; /* what is printed as with edges */
-    if (edges_of_launch(&rest, s))
-        return i;
-    switch (s->kind) {
-    case STEP_LOOP:
-        print_loop(c, i);
-        return i;
-    case STEP_BLOCK:
-        c->bare[c->open++] = false;
-        line(c->o, "{");
-        if (s->number >= 0)
-            print_names(c, i);
-        return i;
-    case STEP_END:
-        print_end(c, s);
-        return i;
-    case STEP_FILL:
-        print_fill(c, s->loop);
-        return i;
-    case STEP_COPY:
-        return print_copies(c, i);
-    case STEP_STORE:
-        print_store(c, s);
-        return i;
-    case STEP_LAUNCH_WAIT:
-        line(c->o, "cgtp_launch_wait();");
-        return i;
-    default:
-        return edges_step(&rest, i);
-    }
+    c->bare[c->open++] = false;
+    line(c->o, "{");
+    if (s->number >= 0)
+        print_names(c, s);
 }
 
 /* ---- the whole ---- */
-
-static void print_structs(struct out *o, struct pipeline *p, const char *name)
-{
-    for (int i = 0; i < p->groups; i++) {
-        struct group *g = &p->group[i];
-        if (g->type && g->layout.bytes) {
-            g->layout.name = arena_printf(p->arena, "%s_%s", name, g->type);
-            layout_print(o, &g->layout);
-        }
-    }
-    p->of_team.name = arena_printf(p->arena, "%s_warp", name);
-    p->of_block.name = arena_printf(p->arena, "%s_block", name);
-}
 
 static void print_head(struct printer *c)
 {
@@ -350,8 +287,8 @@ static void print_head(struct printer *c)
          "/* %s: a block of %d threads per multiprocessor, with %d bytes of dynamic shared memory: %d warps, "
          "each "
          "with tiles of its own at equal distances. %s */",
-         name, threads(p), p->of_block.bytes, p->worker.teams, c->words->note);
-    line(o, "CGTP_KERNEL(%d, 1) %s(const launch l)", threads(p), name);
+         name, share_threads(p, SCOPE_BLOCK), p->of_block.bytes, p->worker.teams, c->words->note);
+    line(o, "CGTP_KERNEL(%d, 1) %s(const launch l)", share_threads(p, SCOPE_BLOCK), name);
     line(o, "{");
     line(o, "CGTP_SHARED(shared);");
     line(o, "const int lane = cgtp_lane(), warp = cgtp_uniform(cgtp_warp());");
@@ -378,21 +315,31 @@ static void print_head(struct printer *c)
 
 void pipeline_print_cuda(struct out *o, const struct pipeline *p, const struct print_words *words)
 {
-    struct printer c = {.o = o, .a = o->text->arena, .p = p, .words = words};
+    static print_function *const own[STEP_KINDS] = {
+        [STEP_LOOP] = print_loop, [STEP_BLOCK] = print_block, [STEP_END] = print_end,
+        [STEP_FILL] = print_fill, [STEP_COPY] = print_copies, [STEP_STORE] = print_store};
+    struct printer c = {.o = o, .a = o->text->arena, .p = p, .words = words, .rows = true};
     c.advanced = NEW_ARRAY(c.a, int, p->groups + 1);
     c.version = NEW_ARRAY(c.a, int, p->groups + 1);
     for (int i = 0; i < p->groups; i++)
         c.version[i] = -1;
     print_head(&c);
-    for (int i = 0; i < p->steps; i++)
-        i = print_step(&c, i);
+    edges_steps(&c, own);
     line(o, "}");
     blank(o);
 }
 
 void pipeline_print_structs(struct out *o, struct pipeline *p, const char *name)
 {
-    print_structs(o, p, name);
+    for (int i = 0; i < p->groups; i++) {
+        struct group *g = &p->group[i];
+        if (g->type && g->layout.bytes) {
+            g->layout.name = arena_printf(p->arena, "%s_%s", name, g->type);
+            layout_print(o, &g->layout);
+        }
+    }
+    p->of_team.name = arena_printf(p->arena, "%s_warp", name);
+    p->of_block.name = arena_printf(p->arena, "%s_block", name);
     layout_print(o, &p->of_team);
     layout_print(o, &p->of_block);
 }

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static const struct loop *edge_loop(const struct edges *c)
+static const struct loop *edge_loop(const struct printer *c)
 {
     int last = 0;
     for (int i = 0; i < c->p->loop_count; i++)
@@ -18,9 +18,9 @@ static const struct loop *edge_loop(const struct edges *c)
 
 /* ---- calls ---- */
 
-static const char *call_text(const struct edges *c, const struct call *call, int set);
+static const char *call_text(const struct printer *c, const struct call *call, int set);
 
-static const char *argument_text(const struct edges *c, const struct argument *q)
+static const char *argument_text(const struct printer *c, const struct argument *q)
 {
     if (q->of == ARGUMENT_CALL)
         return call_text(c, q->call, 0);
@@ -33,7 +33,7 @@ static const char *argument_text(const struct edges *c, const struct argument *q
 }
 
 /* "f<4, set_0_z>(a, b)"; of set `set` of those that are like the first. */
-static const char *call_text(const struct edges *c, const struct call *call, int set)
+static const char *call_text(const struct printer *c, const struct call *call, int set)
 {
     struct text numbers = {.arena = c->a}, list = {.arena = c->a};
     for (int i = 0; i < call->numbers; i++)
@@ -42,7 +42,7 @@ static const char *call_text(const struct edges *c, const struct call *call, int
         text_printf(&numbers, "%s%s", numbers.n ? ", " : "", call->type);
     if (call->spread >= 0 && !call->code) {
         const struct print_words other = {.label = c->words->label + set};
-        const struct edges of_set = {.a = c->a, .p = c->p, .words = &other};
+        const struct printer of_set = {.a = c->a, .p = c->p, .words = &other};
         text_printf(&numbers, "%s%s", numbers.n ? ", " : "", edges_table(&of_set, call->spread, call->table));
         text_printf(&numbers, "%s%s", call->scaled ? ", " : "",
                     call->scaled ? edges_table(c, call->spread, call->table) : "");
@@ -54,8 +54,9 @@ static const char *call_text(const struct edges *c, const struct call *call, int
                : arena_printf(c->a, "%s(%s)", call->function, text_string(&list));
 }
 
-static void print_call(struct edges *c, const struct call *call)
+static void print_call(struct printer *c, const struct step *s)
 {
+    const struct call *call = s->call;
     const int sets = call->likewise ? c->words->alike : 1;
     if (call->note)
         line(c->o, "/* %s */", call->note);
@@ -70,8 +71,9 @@ static void print_call(struct edges *c, const struct call *call)
 }
 
 /* What other warps have of the receiver's sums, or this one has for another. */
-static void print_hand_over(struct edges *c, const struct call *call)
+static void print_hand_over(struct printer *c, const struct step *s)
 {
+    const struct call *call = s->call;
     const char *name = c->words->name;
     const int blocks = c->p->spread[0].blocks;
     struct text list = {.arena = c->a};
@@ -88,12 +90,12 @@ static void print_hand_over(struct edges *c, const struct call *call)
 
 /* ---- the tile ---- */
 
-static const char *count(const struct edges *c)
+static const char *count(const struct printer *c)
 {
     return edges_abreast(c) ? "turns" : "count";
 }
 
-static void print_tile(struct edges *c)
+static void print_tile(struct printer *c)
 {
     line(c->o, "const auto &graph = l.graph;");
     if (c->p->walk.shares)
@@ -109,11 +111,13 @@ static void print_tile(struct edges *c)
 }
 
 /* Channels of the lane, where a block may have fewer than its lanes have room for. */
-static void print_channels(struct edges *c)
+static void print_channels(struct printer *c)
 {
     bool out = false;
-    for (int i = 0; i < c->p->places; i++)
-        out |= edges_is_gradient(&c->p->place[i]);
+    for (int i = 0; i < c->p->places; i++) {
+        const struct place *q = &c->p->place[i];
+        out |= q->table && q->operand && q->operand->output && q->operand->slot == SLOT_W;
+    }
     for (int k = 0; k < c->p->spreads && out; k++) {
         const struct spread *s = &c->p->spread[k];
         if (s->of == 1 && s->mul != s->channels * s->lanes * s->blocks)
@@ -123,8 +127,9 @@ static void print_channels(struct edges *c)
 }
 
 /* The first copies, as soon as what they need is known: rows of items before those of senders. */
-static void print_fill(struct edges *c)
+static void print_fill(struct printer *c, const struct step *s)
 {
+    (void)s;
     const bool senders = edges_need_senders(c->p);
     int stages = 0;
     for (int i = 0; i < c->p->places && !stages; i++)
@@ -156,7 +161,7 @@ static void print_fill(struct edges *c)
 
 /* Edges side by side: of a turn's those of the receiver, `there`, that of the lane number `number` of the
  * tile. */
-static void print_turn(struct edges *c)
+static void print_turn(struct printer *c)
 {
     const int n = c->p->items;
     line(c->o, "for (int next; done < end; done = next) {");
@@ -169,8 +174,9 @@ static void print_turn(struct edges *c)
     line(c->o, "const stage_%d &at = *stage;", c->words->label);
 }
 
-static void print_loop(struct edges *c, const struct loop *l)
+static void print_loop(struct printer *c, const struct step *s)
 {
+    const struct loop *l = &c->p->loop[s->loop];
     if (l->outer == LOOP_LAUNCH) {
         print_tile(c);
         return;
@@ -189,8 +195,9 @@ static void print_loop(struct edges *c, const struct loop *l)
 }
 
 /* After the last edge, what is left of it, and of turns that were too few. */
-static void print_drain(struct edges *c)
+static void print_drain(struct printer *c, const struct step *drain)
 {
+    (void)drain;
     int every = 0;
     for (int i = 0; i < c->p->steps; i++) {
         const struct step *s = &c->p->step[i];
@@ -208,7 +215,7 @@ static void print_drain(struct edges *c)
 /* ---- steps ---- */
 
 /* A constant. */
-static void print_constant(struct edges *c, const struct local *l)
+static void print_constant(struct printer *c, const struct local *l)
 {
     struct text list = {.arena = c->a};
     for (int i = 0; i < l->elements && l->begins == LOCAL_TABLE; i++)
@@ -217,42 +224,41 @@ static void print_constant(struct edges *c, const struct local *l)
          list.n ? text_string(&list) : "1");
 }
 
-/* Neighbouring locals are declared in one line. Returns the last one's number, as all that follow. */
-static int print_locals(struct edges *c, int i)
+/* Neighbouring locals are declared in one line. */
+static void print_locals(struct printer *c, const struct step *s)
 {
     struct text list = {.arena = c->a};
-    const struct local *first = &c->p->local[c->p->step[i].number];
+    const struct local *first = &c->p->local[s->number];
     if (first->begins > LOCAL_ZERO) {
         print_constant(c, first);
-        return i;
+        return;
     }
-    for (;; i++) {
-        const struct local *l = &c->p->local[c->p->step[i].number];
+    for (;; c->at++) {
+        const struct local *l = &c->p->local[c->p->step[c->at].number];
         text_printf(&list, "%s %s[%d]%s", list.n ? "," : "", l->name, l->elements,
                     l->begins == LOCAL_ZERO ? " = {0}" : "");
-        const struct step *next = &c->p->step[i + 1];
+        const struct step *next = &c->p->step[c->at + 1];
         if (next->kind != STEP_LOCAL || c->p->local[next->number].type != first->type ||
             c->p->local[next->number].begins > LOCAL_ZERO)
             break;
     }
     line(c->o, "%s%s;", first->type ? first->type : "real", text_string(&list));
-    return i;
 }
 
-static int print_copies(struct edges *c, int i)
+static void print_copies(struct printer *c, const struct step *s)
 {
-    while (c->p->step[i + 1].kind == STEP_COPY)
-        i++;
+    for (; s[1].kind == STEP_COPY; s++)
+        c->at++;
     if (edges_abreast(c))
         line(c->o, "if (fresh)");
     line(c->o, "ring.load_ahead(%s, %s, lane, %s);", edges_abreast(c) ? "turn" : "done", count(c),
          edges_load_names(c));
-    return i;
 }
 
 /* Names the row of the edge that an output goes to. */
-static void print_row(struct edges *c, const struct place *q)
+static void print_row(struct printer *c, const struct step *s)
 {
+    const struct place *q = &c->p->place[s->number];
     const struct place *item = edges_number(c->p, "item");
     if (!q->table) {
         if (!item || edges_abreast(c))
@@ -272,107 +278,91 @@ static void print_row(struct edges *c, const struct place *q)
 }
 
 /* Copies under way are waited for where a turn's begin. */
-static void print_wait(struct edges *c, const struct step *s)
+static void print_wait(struct printer *c, const struct step *s)
 {
     if (edges_abreast(c))
         line(c->o, "if (fresh)");
     line(c->o, s->kind == STEP_WAIT ? "cgtp_copies_wait<%d>();" : "cgtp_copies_commit();", s->number);
 }
 
-static void print_barrier(struct edges *c, enum scope scope)
+static void print_barrier(struct printer *c, const struct step *s)
 {
-    const struct worker *w = &c->p->worker;
-    scope = scope_of(c->p, scope);
+    const enum scope scope = scope_of(c->p, s->scope);
     if (scope == SCOPE_WARP)
         line(c->o, "cgtp_sync_warp();");
     else
-        line(c->o, "cgtp_sync_group<%d>();", w->warps * (scope == SCOPE_BLOCK ? w->teams : 1));
+        line(c->o, "cgtp_sync_group<%d>();", share_threads(c->p, scope) / c->p->worker.lanes);
 }
 
 /* Neighbouring steps that are done in every so many-th turn; stores are in one function. */
-static int print_every(struct edges *c, int i)
+static void print_every(struct printer *c, const struct step *s)
 {
-    const int every = c->p->step[i].every;
+    const int every = s->every;
     bool stored = false;
     line(c->o, "if ((unsigned)done %% %d == %d) {", every, every - 1);
-    for (; c->p->step[i].every == every; i++) {
-        const struct step *s = &c->p->step[i];
+    for (; s->every == every; s++, c->at++) {
         if (s->kind == STEP_BARRIER)
-            print_barrier(c, s->scope);
+            print_barrier(c, s);
         else if (s->kind == STEP_CALL)
-            print_call(c, s->call);
+            print_call(c, s);
         else if (!stored)
             line(c->o, "reduce(done - %d, %d);", every - 1, every);
         stored |= s->kind == STEP_STORE;
     }
     line(c->o, "}");
-    return i - 1;
+    c->at--;
 }
 
-/* A step; returns the number of the last one that was printed with it. */
-int edges_step(struct edges *c, int i)
+static void print_condition(struct printer *c, const struct step *s)
 {
-    const struct step *s = &c->p->step[i];
-    if (s->every)
-        return print_every(c, i);
-    switch (s->kind) {
-    case STEP_LOOP:
-        print_loop(c, &c->p->loop[s->loop]);
-        return i;
-    case STEP_BLOCK:
-        line(c->o, "if (%s) {", s->note);
-        return i;
-    case STEP_END:
-        if (s->loop == LOOP_LAUNCH || c->p->loop[s->loop].outer != LOOP_LAUNCH)
-            line(c->o, "}");
-        if (c->p->walk.turns && &c->p->loop[s->loop] == edge_loop(c)) {
-            line(c->o, "if (!tiles.sums)");
-            line(c->o, "continue;");
-        }
-        return i;
-    case STEP_FILL:
-        print_fill(c);
-        return i;
-    case STEP_DRAIN:
-        print_drain(c);
-        return i;
-    case STEP_COPY:
-        return print_copies(c, i);
-    case STEP_STORE:
-        edges_store(c, s);
-        return i;
-    case STEP_ZERO:
-        line(c->o, "cgtp_clear_stages(own.ring, lane); /* which lanes without channels read */");
-        return i;
-    case STEP_LOCAL:
-        return print_locals(c, i);
-    case STEP_CALL:
-        print_call(c, s->call);
-        return i;
-    case STEP_NOTE:
-        line(c->o, "/* %s */", s->note);
-        return i;
-    case STEP_ROW:
-        print_row(c, &c->p->place[s->number]);
-        return i;
-    case STEP_HAND_OVER:
-        print_hand_over(c, s->call);
-        return i;
-    case STEP_COMMIT:
-    case STEP_WAIT:
-        print_wait(c, s);
-        return i;
-    case STEP_BARRIER:
-        print_barrier(c, s->scope);
-        return i;
-    default: /* templates and the walk have it */
-        return i;
+    line(c->o, "if (%s) {", s->note);
+}
+
+static void print_end(struct printer *c, const struct step *s)
+{
+    const struct loop *l = &c->p->loop[s->loop];
+    if (l->outer != LOOP_LAUNCH)
+        line(c->o, "}");
+    if (c->p->walk.turns && l == edge_loop(c)) {
+        line(c->o, "if (!tiles.sums)");
+        line(c->o, "continue;");
+    }
+}
+
+static void print_zero(struct printer *c, const struct step *s)
+{
+    (void)s;
+    line(c->o, "cgtp_clear_stages(own.ring, lane); /* which lanes without channels read */");
+}
+
+static void print_note(struct printer *c, const struct step *s)
+{
+    line(c->o, "/* %s */", s->note);
+}
+
+void edges_steps(struct printer *c, print_function *const own[STEP_KINDS])
+{
+    static print_function *const of_edges[STEP_KINDS] = {
+        [STEP_LOOP] = print_loop,           [STEP_BLOCK] = print_condition, [STEP_END] = print_end,
+        [STEP_FILL] = print_fill,           [STEP_DRAIN] = print_drain,     [STEP_COPY] = print_copies,
+        [STEP_STORE] = edges_store,         [STEP_ZERO] = print_zero,       [STEP_LOCAL] = print_locals,
+        [STEP_CALL] = print_call,           [STEP_NOTE] = print_note,       [STEP_ROW] = print_row,
+        [STEP_HAND_OVER] = print_hand_over, [STEP_COMMIT] = print_wait,     [STEP_WAIT] = print_wait,
+        [STEP_BARRIER] = print_barrier}; /* templates and the walk have the others */
+    for (c->at = 0; c->at < c->p->steps; c->at++) {
+        const struct step *s = &c->p->step[c->at];
+        print_function *const print = own && own[s->kind] ? own[s->kind]
+                                      : s->every          ? print_every
+                                                          : of_edges[s->kind];
+        if (own && s->kind == STEP_LAUNCH_WAIT)
+            line(c->o, "cgtp_launch_wait();");
+        else if (print && !(own && edges_of_launch(c, s)))
+            print(c, s);
     }
 }
 
 void pipeline_print_edges(struct out *o, const struct pipeline *p, const struct print_words *words)
 {
-    struct edges c = {.o = o, .a = o->text->arena, .p = p, .words = words};
-    for (int i = 0; i < p->steps; i++)
-        i = edges_step(&c, i);
+    struct printer c = {.o = o, .a = o->text->arena, .p = p, .words = words};
+    edges_steps(&c, NULL);
 }

@@ -5,40 +5,40 @@
 
 #include <string.h>
 
-static int abreast(const struct edges *c)
+static int abreast(const struct printer *c)
 {
     return c->p->items;
 }
 
-static int lanes_of_item(const struct edges *c)
+static int lanes_of_item(const struct printer *c)
 {
     return c->p->worker.lanes / c->p->items;
 }
 
-const char *edges_table(const struct edges *c, int spread, const char *table)
+const char *edges_table(const struct printer *c, int spread, const char *table)
 {
     return arena_printf(c->a, "set_%d%s_%s", c->words->label, c->p->spread[spread].name, table);
 }
 
-const char *edges_suffix(const struct edges *c, int spread)
+const char *edges_suffix(const struct printer *c, int spread)
 {
     const struct spread *s = &c->p->spread[spread];
     const char *mul = arena_printf(c->a, s->of > 1 ? "%dx%d" : "%d", s->mul / s->of, s->of);
     return c->p->spreads > 1 ? mul : "";
 }
 
-const char *edges_type(const struct edges *c, const struct operand *o)
+const char *edges_type(const struct printer *c, const struct operand *o)
 {
     return o->held == c->words->real ? "real" : precision_table[o->held].c;
 }
 
-const char *edges_stride(const struct edges *c, const struct operand *o)
+const char *edges_stride(const struct printer *c, const struct operand *o)
 {
     const char *stride = operand_stride(o);
     return stride ? arena_printf(c->a, "l.%s", stride) : arena_printf(c->a, "%lld", (long long)o->dim);
 }
 
-const char *edges_field(const struct edges *c, const struct place *q, int field, const char *from)
+const char *edges_field(const struct printer *c, const struct place *q, int field, const char *from)
 {
     const char *name = field < q->fields ? q->field[field].name : NULL;
     if (!name && c->p->group[q->group].instead)
@@ -46,12 +46,21 @@ const char *edges_field(const struct edges *c, const struct place *q, int field,
     return arena_printf(c->a, "%s.%s", from, name ? name : q->name);
 }
 
-bool edges_has(const struct place *q, int spread)
+int edges_first(const struct place *q, const struct operand *o, int spread)
 {
-    bool has = false;
-    for (int i = 0; i < q->fields; i++)
-        has |= q->field[i].spread == spread;
-    return has;
+    int i = 0;
+    while (i < q->fields && (q->field[i].spread != spread || (o && q->field[i].operand != o)))
+        i++;
+    return i < q->fields ? i : -1;
+}
+
+const char *edges_fields(const struct printer *c, const struct place *q, int field, const char *from)
+{
+    struct text list = {.arena = c->a};
+    for (int i = field; i < q->fields; i++)
+        if (q->field[i].operand == q->field[field].operand && q->field[i].spread == q->field[field].spread)
+            text_printf(&list, ", %s", from ? edges_field(c, q, i, from) : edges_version(c, q, i));
+    return text_string(&list);
 }
 
 bool edges_is_brought(const struct place *q)
@@ -91,7 +100,7 @@ static bool is_by(const struct place *q, const char *table)
 /* ---- where places are ---- */
 
 /* The row of item `item` (an expression) that a worker's sums of it go to. */
-const char *edges_item_row(const struct edges *c, const struct place *q, const char *item)
+const char *edges_item_row(const struct printer *c, const struct place *q, const char *item)
 {
     if (!q->rows)
         return arena_printf(c->a, "l.%s + %s * %s", q->operand->array, item, edges_stride(c, q->operand));
@@ -100,7 +109,7 @@ const char *edges_item_row(const struct edges *c, const struct place *q, const c
                         q->part_of_warp ? " + channel_block" : "", q->row_elements);
 }
 
-static const char *row_in_memory(const struct edges *c, const struct place *q)
+static const char *row_in_memory(const struct printer *c, const struct place *q)
 {
     if (q->table)
         return arena_printf(c->a, "%sout", q->name);
@@ -113,13 +122,14 @@ static const char *row_in_memory(const struct edges *c, const struct place *q)
 }
 
 /* Of sums that a team's warps have: a version, and each warp's in it. */
-const char *edges_of_team(const struct edges *c, const struct place *q, const char *version, const char *warp)
+const char *edges_of_team(const struct printer *c, const struct place *q, const char *version,
+                          const char *warp)
 {
     const char *at = arena_printf(c->a, "sums.%s[(unsigned)%s %% %d]", q->name, version, q->stages);
     return q->summed ? arena_printf(c->a, "%s[%s]", at, warp) : at;
 }
 
-const char *edges_version(const struct edges *c, const struct place *q, int field)
+const char *edges_version(const struct printer *c, const struct place *q, int field)
 {
     const struct group *g = &c->p->group[q->group];
     if (c->rows)
@@ -136,7 +146,7 @@ const char *edges_version(const struct edges *c, const struct place *q, int fiel
 }
 
 /* An element for each of the edges side by side. */
-const char *edges_of_item(const struct edges *c, const char *name)
+const char *edges_of_item(const struct printer *c, const char *name)
 {
     return edges_abreast(c) ? arena_printf(c->a, "%s[side]", name) : name;
 }
@@ -144,14 +154,14 @@ const char *edges_of_item(const struct edges *c, const char *name)
 /* ---- where rows begin ---- */
 
 /* Of the lane's parts of the rows of senders. */
-static void sender_rows_in(struct edges *c)
+static void sender_rows_in(struct printer *c)
 {
     for (int k = 0; k < c->p->spreads; k++) {
         struct text list = {.arena = c->a};
         const char *type = NULL;
         for (int i = 0; i < c->p->places; i++) {
             const struct place *q = &c->p->place[i];
-            if (!is_by(q, "x") || !edges_has(q, k))
+            if (!is_by(q, "x") || edges_first(q, NULL, k) < 0)
                 continue;
             type = edges_type(c, q->operand);
             text_printf(&list, "%s%sbase%s(l.%s, channel_block, lane)", list.n ? ", " : "", q->name,
@@ -163,13 +173,13 @@ static void sender_rows_in(struct edges *c)
 }
 
 /* ", 8": lanes of an edge, where they are not all of the warp's. */
-static const char *of_lanes(const struct edges *c)
+static const char *of_lanes(const struct printer *c)
 {
     return edges_abreast(c) ? arena_printf(c->a, ", %d", lanes_of_item(c)) : "";
 }
 
 /* The same of rows of items, from the tile's first edge on; in any order of edges, from item 0 on. */
-static void item_rows_in(struct edges *c)
+static void item_rows_in(struct printer *c)
 {
     const char *first = c->p->walk.orders ? "0" : "first", *kept = c->p->walk.holds ? "true" : "false";
     struct text list = {.arena = c->a};
@@ -188,7 +198,7 @@ static void item_rows_in(struct edges *c)
     for (int i = 0; i < c->p->places; i++)
         for (int k = 0; k < c->p->spreads; k++) {
             const struct place *q = &c->p->place[i];
-            if (is_by(q, "w") && edges_has(q, k))
+            if (is_by(q, "w") && edges_first(q, NULL, k) >= 0)
                 line(c->o,
                      "const %s *const %sbase%s = cgtp_lanes_weights<%s, %s>(l.%s, %s, %s, channel_block, "
                      "lane);",
@@ -197,7 +207,7 @@ static void item_rows_in(struct edges *c)
         }
 }
 
-void edges_rows_out(struct edges *c, const struct place *q)
+void edges_rows_out(struct printer *c, const struct place *q)
 {
     const struct spread *s = &c->p->spread[0];
     const char *member = edges_abreast(c) ? arena_printf(c->a, "lane %% %d", s->lanes) : "lane";
@@ -213,7 +223,7 @@ void edges_rows_out(struct edges *c, const struct place *q)
          q->operand->array, first, lane);
 }
 
-void edges_rows(struct edges *c)
+void edges_rows(struct printer *c)
 {
     if (!c->p->walk.holds)
         return;
@@ -226,17 +236,8 @@ void edges_rows(struct edges *c)
 
 /* ---- copies ---- */
 
-static const char *fields_of(const struct edges *c, const struct place *q, int spread)
-{
-    struct text list = {.arena = c->a};
-    for (int i = 0; i < q->fields; i++)
-        if (q->field[i].spread == spread)
-            text_printf(&list, ", %s", edges_field(c, q, i, "to"));
-    return text_string(&list);
-}
-
 /* Of a row that begins anywhere. */
-static void copy_shifted_row(struct edges *c, const struct place *q)
+static void copy_shifted_row(struct printer *c, const struct place *q)
 {
     const bool sender = edges_is_of_sender(q);
     const char *policy = sender ? "keep" : "stream";
@@ -250,19 +251,18 @@ static void copy_shifted_row(struct edges *c, const struct place *q)
         line(c->o, "cgtp_copy_shifted_row<%lld>(to.%s, %srow, lane, %s);", (long long)q->operand->dim,
              q->name, q->name, policy);
     for (int k = 0; k < c->p->spreads; k++) {
-        int first = 0;
-        if (!q->table || !edges_has(q, k))
+        const int first = q->table ? edges_first(q, NULL, k) : -1;
+        if (first < 0)
             continue;
-        while (q->field[first].spread != k)
-            first++;
         line(c->o, "cgtp_copy_shifted_%s<%s, %lld>(%srow, channel_block, lane, %s%s);",
              sender ? "segments" : "weights", edges_table(c, k, q->table), (long long)q->operand->dim,
              q->name, policy,
-             sender ? fields_of(c, q, k) : arena_printf(c->a, ", %s", edges_field(c, q, first, "to")));
+             sender ? edges_fields(c, q, first, "to")
+                    : arena_printf(c->a, ", %s", edges_field(c, q, first, "to")));
     }
 }
 
-static void copy_rows(struct edges *c, const struct place *q)
+static void copy_rows(struct printer *c, const struct place *q)
 {
     const char *number = c->p->walk.orders ? "item" : "edge", *stride = edges_stride(c, q->operand);
     if (q->shifted) {
@@ -273,14 +273,13 @@ static void copy_rows(struct edges *c, const struct place *q)
         line(c->o, "cgtp_copy_lanes_row<%lld%s>(to.%s, %sbase.nth(%s, %s), lane, stream);",
              (long long)q->operand->dim, of_lanes(c), q->name, q->name, number, stride);
     for (int k = 0; k < c->p->spreads; k++) {
-        int first = 0;
-        if (!q->table || !edges_has(q, k))
+        const int first = q->table ? edges_first(q, NULL, k) : -1;
+        if (first < 0)
             continue;
-        while (q->field[first].spread != k)
-            first++;
         if (edges_is_of_sender(q))
             line(c->o, "cgtp_copy_segments<%s>(%sbase%s.nth(sender, %s), lane, keep%s);",
-                 edges_table(c, k, q->table), q->name, edges_suffix(c, k), stride, fields_of(c, q, k));
+                 edges_table(c, k, q->table), q->name, edges_suffix(c, k), stride,
+                 edges_fields(c, q, first, "to"));
         else
             line(c->o,
                  "cgtp_copy_lanes_weights<%s>(%s, cgtp_nth_row(%sbase%s, %s, %s), channel_block, lane, "
@@ -291,7 +290,7 @@ static void copy_rows(struct edges *c, const struct place *q)
 }
 
 /* A number that all lanes know of an edge, of each of those side by side: to the stage. */
-static void copy_number(struct edges *c, const struct place *q)
+static void copy_number(struct printer *c, const struct place *q)
 {
     const char *what = q->shift_of ? arena_printf(c->a, "%srow.shift", q->shift_of->symbol) : q->name;
     if (edges_abreast(c)) {
@@ -303,7 +302,7 @@ static void copy_number(struct edges *c, const struct place *q)
 }
 
 /* The number of the edge in a list, 32 ahead. */
-static const char *numbered(const struct edges *c, const char *list, const char *array)
+static const char *numbered(const struct printer *c, const char *list, const char *array)
 {
     if (edges_abreast(c))
         return arena_printf(c->a, "%s.of(graph.%s, first, count, turn * %d, lane, side)", list, array,
@@ -312,7 +311,7 @@ static const char *numbered(const struct edges *c, const char *list, const char 
 }
 
 /* A function that starts the copies of what comes with the edge's sender, or of all else. */
-static void print_load(struct edges *c, const char *name, bool sender)
+static void print_load(struct printer *c, const char *name, bool sender)
 {
     if (edges_abreast(c)) {
         line(c->o, "auto %s = [&](int turn, stage_%d &to, int lane) {", name, c->words->label);
@@ -341,7 +340,7 @@ static void print_load(struct edges *c, const char *name, bool sender)
     line(c->o, "};");
 }
 
-void edges_loads(struct edges *c)
+void edges_loads(struct printer *c)
 {
     const bool senders = edges_need_senders(c->p);
     if (c->words->first)
@@ -352,7 +351,7 @@ void edges_loads(struct edges *c)
         print_load(c, "load_sender", true);
 }
 
-const char *edges_load_names(const struct edges *c)
+const char *edges_load_names(const struct printer *c)
 {
     return edges_need_senders(c->p) ? "load_sender, load_item" : "load";
 }

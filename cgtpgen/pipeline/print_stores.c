@@ -2,34 +2,26 @@
  * shared memory, sums over the warps of a team, by templates of the runtime (cgtp_epilogue.h).
  */
 #include "pipeline/edges.h"
+#include "pipeline/share.h"
 
-static const struct place *place_of(const struct edges *c, const struct access *a)
+static const struct place *place_of(const struct printer *c, const struct access *a)
 {
     return &c->p->place[a->place];
 }
 
-static const char *fields_of(const struct edges *c, const struct place *q, const struct operand *o,
-                             int spread)
-{
-    struct text list = {.arena = c->a};
-    for (int i = 0; i < q->fields; i++)
-        if (q->field[i].operand == o && q->field[i].spread == spread)
-            text_printf(&list, ", %s", edges_version(c, q, i));
-    return text_string(&list);
-}
-
 /* From the staging buffer to the rows of the edge `number` of the tile or, whose stage is `from`, of its
  * sender. */
-static void print_edge_rows(struct edges *c, const struct place *q, const char *number, const char *from)
+static void print_edge_rows(struct printer *c, const struct place *q, const char *number, const char *from)
 {
     for (int i = 0; i < q->fields; i++) {
         const struct operand *o = q->field[i].operand;
         if (i && o == q->field[i - 1].operand)
             continue;
         for (int k = 0; k < c->p->spreads; k++) {
-            const char *fields = fields_of(c, q, o, k);
-            if (!*fields)
+            const int first = edges_first(q, o, k);
+            if (first < 0)
                 continue;
+            const char *fields = edges_fields(c, q, first, NULL);
             if (q->rows && c->p->walk.turns)
                 line(c->o, "if (first + %s < tiles.kept)", number);
             if (q->rows)
@@ -46,7 +38,7 @@ static void print_edge_rows(struct edges *c, const struct place *q, const char *
     }
 }
 
-static void print_sums(struct edges *c, const struct place *q, int begin, int n)
+static void print_sums(struct printer *c, const struct place *q, int begin, int n)
 {
     const char *item = edges_number(c->p, "item")
                            ? arena_printf(c->a, "sums.item[(unsigned)(begin + i) %% %d]", q->stages)
@@ -63,7 +55,7 @@ static void print_sums(struct edges *c, const struct place *q, int begin, int n)
 }
 
 /* The functions by which stores are done that turns have and, for what is left, the tile's end. */
-void edges_stores(struct edges *c)
+void edges_stores(struct printer *c)
 {
     bool sums = false;
     for (int i = 0; i < c->p->steps; i++) {
@@ -95,24 +87,22 @@ void edges_stores(struct edges *c)
 }
 
 /* Weights' gradients, from where the weights were. */
-static void print_weights(struct edges *c, const struct place *q)
+static void print_weights(struct printer *c, const struct place *q)
 {
     const struct place *in = &c->p->place[q->alias];
     for (int k = 0; k < c->p->spreads; k++) {
-        int first = 0;
-        while (first < q->fields && q->field[first].spread != k)
-            first++;
-        if (first < q->fields && in->shifted)
+        const int first = edges_first(q, NULL, k);
+        if (first >= 0 && in->shifted)
             line(c->o, "cgtp_write_shifted_weights<%s>(%sout, %s, at.%sshift, channel_block, lane);",
                  edges_table(c, k, q->table), q->name, edges_version(c, q, first), in->name);
-        else if (first < q->fields)
+        else if (first >= 0)
             line(c->o, "cgtp_write_lanes_weights<%s>(%sout, %s, channel_block, lane);",
                  edges_table(c, k, q->table), q->name, edges_version(c, q, first));
     }
 }
 
 /* Gradients of x, of this turn or of the one before; of weights. */
-void edges_store(struct edges *c, const struct step *s)
+void edges_store(struct printer *c, const struct step *s)
 {
     const struct place *q = place_of(c, &s->access[0]);
     if (q->alias >= 0) {
@@ -127,15 +117,11 @@ void edges_store(struct edges *c, const struct step *s)
 
 /* ---- of the launch ---- */
 
-static int threads(const struct pipeline *p)
-{
-    return p->worker.lanes * p->worker.warps * p->worker.teams;
-}
-
 /* What the block's teams have summed, in their order, to the block's row. */
-static void print_row_of_sums(struct edges *c, const struct place *q)
+static void print_row_of_sums(struct printer *c, const struct place *q)
 {
-    line(c->o, "for (int i = cgtp_thread(); i < %d; i += %d) {", q->field[0].length, threads(c->p));
+    line(c->o, "for (int i = cgtp_thread(); i < %d; i += %d) {", q->field[0].length,
+         share_threads(c->p, SCOPE_BLOCK));
     line(c->o, "real sum = 0;");
     line(c->o, "CGTP_UNROLL");
     line(c->o, "for (int k = 0; k < %d; k++)", c->p->worker.teams);
@@ -144,14 +130,15 @@ static void print_row_of_sums(struct edges *c, const struct place *q)
     line(c->o, "}");
 }
 
-bool edges_of_launch(struct edges *c, const struct step *s)
+bool edges_of_launch(struct printer *c, const struct step *s)
 {
     const struct place *q = s->accesses ? place_of(c, &s->access[0]) : NULL;
     if (!q || s->kind == STEP_CALL || q->clock != LOOP_LAUNCH)
         return false;
     const struct group *g = &c->p->group[q->group];
     if (s->kind == STEP_COPY) {
-        line(c->o, "for (int i = cgtp_thread(); i < %d; i += %d)", q->field[0].length, threads(c->p));
+        line(c->o, "for (int i = cgtp_thread(); i < %d; i += %d)", q->field[0].length,
+             share_threads(c->p, SCOPE_BLOCK));
         line(c->o, "block.%s.%s[i] = l.%s[i];", g->name, q->name, q->operand->symbol);
     } else if (s->kind == STEP_STORE) {
         print_row_of_sums(c, q);

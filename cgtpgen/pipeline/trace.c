@@ -29,6 +29,14 @@ struct runner {
     bool *repeated; /* [steps]: nothing can stand between it and the one before it */
 };
 
+int trace_begin(const struct pipeline *p, int loop)
+{
+    int i = 0;
+    while (!(p->step[i].kind == STEP_LOOP && p->step[i].loop == loop))
+        i++;
+    return i;
+}
+
 int trace_end(const struct pipeline *p, int step)
 {
     int depth = 0;
@@ -224,21 +232,13 @@ static void emit(struct runner *r, int step, int ahead, bool skewed)
     e[1].use = t->uses;
 }
 
-static int loop_step(const struct pipeline *p, int loop)
-{
-    int i = 0;
-    while (!(p->step[i].kind == STEP_LOOP && p->step[i].loop == loop))
-        i++;
-    return i;
-}
-
 /* The steps of a loop, in turns before its first one or after its last: those that are there by their skew.
  * Groups of copies are closed as in the loop. */
 static void run_skewed(struct runner *r, int at)
 {
     const struct pipeline *p = r->p;
     const bool fill = p->step[at].kind == STEP_FILL;
-    const int loop = loop_step(p, p->step[at].loop), end = r->last[loop];
+    const int loop = trace_begin(p, p->step[at].loop), end = r->last[loop];
     int most = 0;
     for (int i = loop + 1; i < end; i = r->last[i] + 1) {
         const int skew = fill ? p->step[i].skew : p->step[i].every ? 1 : -p->step[i].skew;

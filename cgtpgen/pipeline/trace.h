@@ -40,7 +40,8 @@ int trace_like(const struct pipeline *, int i);
 /* Run number i. */
 void trace_run(struct arena *, const struct pipeline *, int i, struct trace *);
 
-/* The number of the step that ends a bracket. */
+/* The number of the step that begins a loop; that ends a bracket. */
+int trace_begin(const struct pipeline *, int loop);
 int trace_end(const struct pipeline *, int step);
 
 /* What is around a step: brackets; loops among them; those of unknown turns among these; a block that some
