@@ -53,14 +53,15 @@ static int words_of(const struct counted *c, const struct local *l)
     return !l->type ? c->words : is_place(l) ? 1 : 2 * c->words; /* of a wider type */
 }
 
-static void touch(struct counted *c, const struct argument *a)
+/* What an argument is touches a local, or what a loop is given that begins at step `begin` and was there
+ * before it. */
+static void touch(struct counted *c, const struct argument *a, int begin)
 {
-    if (a->of == ARGUMENT_CALL)
-        for (int i = 0; i < a->call->arguments; i++)
-            touch(c, &a->call->argument[i]);
-    if (a->of != ARGUMENT_LOCAL || c->first[a->number] < 0)
+    for (int i = 0; a->of == ARGUMENT_CALL && i < a->call->arguments; i++)
+        touch(c, &a->call->argument[i], begin);
+    if (a->of != ARGUMENT_LOCAL || c->first[a->number] < 0 || c->begin[a->number] >= begin)
         return;
-    if (a->touch == TOUCH_WRITE)
+    if (a->touch == TOUCH_WRITE && begin == c->p->steps)
         c->since[a->number] = c->since[a->number] < 0 ? c->live.step : c->since[a->number];
     else
         live_touch(&c->live, c->first[a->number], c->p->local[a->number].elements);
@@ -118,34 +119,17 @@ static void run_call(struct counted *c, const struct call *call)
     if (call->code)
         execute(c, call);
     for (int i = 0; i < call->arguments && !call->code; i++)
-        touch(c, &call->argument[i]);
+        touch(c, &call->argument[i], c->p->steps);
     c->live.step++;
-}
-
-static void mark(const struct argument *a, bool *used)
-{
-    for (int i = 0; a->of == ARGUMENT_CALL && i < a->call->arguments; i++)
-        mark(&a->call->argument[i], used);
-    if (a->of == ARGUMENT_LOCAL)
-        used[a->number] = true;
 }
 
 /* What a loop works with, and was there before it, is there from its beginning to its end. */
 static void touch_outer(struct counted *c, int begin, int end)
 {
-    bool *used = NEW_ARRAY(c->live.arena, bool, c->p->locals + 1);
     for (int i = begin; i < end; i++)
         for (int k = 0; c->p->step[i].call && k < c->p->step[i].call->arguments; k++)
-            mark(&c->p->step[i].call->argument[k], used);
-    for (int l = 0; l < c->p->locals; l++)
-        if (used[l] && c->begin[l] < begin && c->first[l] >= 0)
-            live_touch(&c->live, c->first[l], c->p->local[l].elements);
+            touch(c, &c->p->step[i].call->argument[k], begin);
     c->live.step++;
-}
-
-static int64_t two(int first, int second)
-{
-    return (int64_t)((uint64_t)(uint32_t)first << 32 | (uint32_t)second);
 }
 
 /* Of a code's operands all that says where they are, of others which locals they are. */
@@ -154,11 +138,10 @@ static void ask_argument(struct answers *k, const struct argument *a, bool of_co
     enum { LOCAL = 2 };
     const int arguments = a->of == ARGUMENT_CALL ? a->call->arguments : 0;
     if (of_code) {
-        answers_word(k, two((int)a->of, a->number));
-        answers_word(k, two(a->field, a->apart));
-        answers_word(k, a->of == ARGUMENT_CALL ? arguments : a->at.offset);
+        ANSWERS_WORDS(k, (int)a->of, a->number, a->field, a->apart, arguments);
+        answers_word(k, a->at.offset);
     } else if (a->of == ARGUMENT_LOCAL) {
-        answers_word(k, two(a->number, (int)a->touch << 2 | LOCAL));
+        ANSWERS_WORDS(k, a->number, (int)a->touch << 2 | LOCAL);
     }
     for (int i = 0; i < arguments; i++)
         ask_argument(k, &a->call->argument[i], of_code);
@@ -169,22 +152,21 @@ static void ask(struct answers *k, const struct pipeline *p)
 {
     answers_ask(k);
     answers_pointer(k, __func__);
-    answers_word(k, two(p->size, p->walk.warps));
-    answers_word(k, two(p->locals, p->places));
+    ANSWERS_WORDS(k, p->size, p->walk.warps, p->locals, p->places);
     for (int i = 0; i < p->locals; i++) {
         const struct local *l = &p->local[i];
-        answers_word(k, two(l->elements, (int)l->begins << 2 | (l->type ? 1 + is_place(l) : 0)));
+        ANSWERS_WORDS(k, l->elements, (int)l->begins, l->type ? 1 + is_place(l) : 0);
     }
     for (int i = 0; i < p->places; i++) {
         const struct place *q = &p->place[i];
-        answers_word(k, two(q->fields, q->who == WHO_KEPT));
+        ANSWERS_WORDS(k, q->fields, q->who == WHO_KEPT);
         for (int f = 0; f < q->fields && p->walk.warps; f++)
-            answers_word(k, two(q->field[f].at, q->field[f].length));
+            ANSWERS_WORDS(k, q->field[f].at, q->field[f].length);
     }
     for (int i = 0; i < p->steps; i++) {
         const struct step *s = &p->step[i];
-        answers_word(k, two(s->kind == STEP_LOCAL ? s->number : s->call != NULL,
-                            (int)s->kind << 2 | (s->loop != LOOP_LAUNCH)));
+        ANSWERS_WORDS(k, (int)s->kind, s->loop != LOOP_LAUNCH,
+                      s->kind == STEP_LOCAL ? s->number : s->call != NULL);
         if (!s->call)
             continue;
         answers_pointer(k, s->call->code);

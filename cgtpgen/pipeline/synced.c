@@ -13,39 +13,32 @@ struct remembered {
     struct remembered *next;
 };
 
-#define ASK(answers, ...) ask(answers, sizeof((int[]){__VA_ARGS__}) / sizeof(int), (int[]){__VA_ARGS__})
-
-static void ask(struct answers *k, size_t n, const int *word)
-{
-    for (size_t i = 0; i < n; i++)
-        answers_word(k, word[i]);
-}
-
 static void ask_step(struct answers *k, const struct step *s)
 {
     const bool joins = s->kind == STEP_MEET || s->kind == STEP_BARRIER;
-    ASK(k, (int)s->kind, s->loop, s->skew, s->every, s->below, s->kind == STEP_WAIT ? s->number : 0,
-        s->accesses, joins ? (int)s->scope : s->kind == STEP_BLOCK && s->note);
+    ANSWERS_WORDS(k, (int)s->kind, s->loop, s->skew, s->every, s->below, s->kind == STEP_WAIT ? s->number : 0,
+                  s->accesses, joins ? (int)s->scope : s->kind == STEP_BLOCK && s->note);
     for (int i = 0; i < s->accesses; i++) {
         const struct access *q = &s->access[i];
-        ASK(k, q->place, q->index, (int)q->touch, (int)q->who);
+        ANSWERS_WORDS(k, q->place, q->index, (int)q->touch, (int)q->who);
     }
 }
 
 void synced_ask(struct answers *k, const struct pipeline *p, bool sound)
 {
     answers_ask(k);
-    ASK(k, sound, p->steps, p->loop_count, p->places, (int)scope_of(p, SCOPE_TEAM),
-        (int)scope_of(p, SCOPE_BLOCK));
+    ANSWERS_WORDS(k, sound, p->steps, p->loop_count, p->places, (int)scope_of(p, SCOPE_TEAM),
+                  (int)scope_of(p, SCOPE_BLOCK));
     for (int i = 0; i < p->steps; i++)
         ask_step(k, &p->step[i]);
     for (int i = 0; i < p->loop_count; i++) {
         const struct loop *l = &p->loop[i];
-        ASK(k, l->outer, l->counted, l->first, l->end, l->by);
+        ANSWERS_WORDS(k, l->outer, l->counted, l->first, l->end, l->by);
     }
     for (int i = 0; i < p->places; i++) {
         const struct place *q = &p->place[i];
-        ASK(k, share_leader(p, i), q->alias, q->how == HOW_ASYNC, q->clock, q->within, q->rate, q->stages);
+        ANSWERS_WORDS(k, share_leader(p, i), q->alias, q->how == HOW_ASYNC, q->clock, q->within, q->rate,
+                      q->stages);
     }
 }
 

@@ -22,6 +22,12 @@ void answers_word(struct answers *k, int64_t word)
     d[1] ^= d[1] >> 29;
 }
 
+void answers_words(struct answers *k, size_t n, const int *word)
+{
+    for (size_t i = 0; i < n; i++)
+        answers_word(k, word[i]);
+}
+
 void answers_pointer(struct answers *k, const void *p)
 {
     answers_word(k, (int64_t)(intptr_t)p);

@@ -32,7 +32,12 @@ struct answers *answers_begin(struct arena *);
 /* Another question; what it depends on, pointers only to what stays as long as answers do. */
 void answers_ask(struct answers *);
 void answers_word(struct answers *, int64_t);
+void answers_words(struct answers *, size_t n, const int *);
 void answers_pointer(struct answers *, const void *);
+
+/* So many ints. */
+#define ANSWERS_WORDS(answers, ...)                                                                          \
+    answers_words(answers, sizeof((int[]){__VA_ARGS__}) / sizeof(int), (int[]){__VA_ARGS__})
 
 /* The answer; NULL: there is none yet. */
 void *answers_find(const struct answers *);
