@@ -55,11 +55,6 @@ double cost_hand_over(int bytes)
     return 0.8 * bytes;
 }
 
-static const struct spread *spread_of(const struct pipeline *p, const struct field *f)
-{
-    return f->spread < 0 ? NULL : &p->spread[f->spread];
-}
-
 /* What copies of an edge's rows move, and how. */
 static void count_place(struct work *w, const struct pipeline *p, const struct place *q)
 {
@@ -70,7 +65,7 @@ static void count_place(struct work *w, const struct pipeline *p, const struct p
         w->bytes += (double)q->operand->dim * operand_size(q->operand);
     for (int i = 0; i < q->fields && q->alias < 0; i++) {
         const struct field *f = &q->field[i];
-        const struct spread *s = spread_of(p, f);
+        const struct spread *s = f->spread < 0 ? NULL : &p->spread[f->spread];
         const double elements = (double)f->runs * f->lane;
         if (s && q->how == HOW_ASYNC)
             w->copies += cost_copies(elements * q->size, q->piece);

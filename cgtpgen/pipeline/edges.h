@@ -44,7 +44,8 @@ const char *edges_suffix(const struct printer *, int spread);
 const char *edges_type(const struct printer *, const struct operand *);
 const char *edges_stride(const struct printer *, const struct operand *);
 
-/* Where a field of a place is, of the version that is worked on. */
+/* Where the place's group is, "own.rows"; a field of the place, of the version that is worked on. */
+const char *edges_group(const struct printer *, const struct place *);
 const char *edges_version(const struct printer *, const struct place *, int field);
 
 /* An element for each of the edges side by side; the row of item `item` (an expression) that a worker's sums
@@ -88,8 +89,7 @@ const struct place *edges_number(const struct pipeline *, const char *name);
 void edges_rows(struct printer *);
 void edges_rows_out(struct printer *, const struct place *);
 
-/* The functions that start copies, and how they are passed. */
+/* The functions that start copies. */
 void edges_loads(struct printer *);
-const char *edges_load_names(const struct printer *);
 
 #endif

@@ -92,12 +92,7 @@ static void add_groups(struct pipeline *p, struct layout *l, enum scope scope)
 void pipeline_layout(struct pipeline *p)
 {
     for (int i = 0; i < p->places; i++)
-        p->place[i].pitch = pitch_of(&p->place[i]);
-    for (int i = 0; i < p->places; i++) {
-        const int alias = p->place[i].alias;
-        if (alias >= 0)
-            p->place[i].pitch = p->place[alias].pitch;
-    }
+        p->place[i].pitch = pitch_of(&p->place[p->place[i].alias < 0 ? i : p->place[i].alias]);
     for (int i = 0; i < p->groups; i++)
         lay_out_group(p, i);
     p->of_warp = (struct layout){.note = "The shared memory of a warp.", .align = CHUNK};

@@ -5,18 +5,6 @@
 #include "pipeline/share.h"
 #include "pipeline/trace.h"
 
-static const char *number(const struct printer *c, long long n)
-{
-    return arena_printf(c->a, "%lld", n);
-}
-
-/* ---- places ---- */
-
-static const struct place *leader(const struct pipeline *p, int place)
-{
-    return &p->place[share_leader(p, place)];
-}
-
 /* What counts the stages of a ring. */
 static const char *counter_of(const struct place *q)
 {
@@ -32,27 +20,23 @@ static const char *stage_of(const struct printer *c, int place, int index, int s
         return "0";
     const int ahead = (skew - c->filling) * q->rate + index - (c->filling ? 0 : c->advanced[q->group]);
     const int d = (ahead % q->stages + q->stages) % q->stages;
-    return c->filling       ? number(c, d)
+    return c->filling       ? arena_printf(c->a, "%d", d)
            : d == 0         ? counter
            : q->stages == 2 ? arena_printf(c->a, "1 - %s", counter)
                             : arena_printf(c->a, "(%s + %d) %% %d", counter, d, q->stages);
 }
 
-static const char *owner_of(const struct place *q)
-{
-    return q->scope == SCOPE_BLOCK ? "block" : "own";
-}
-
 /* "own.rows[0].x_" */
 static const char *version_of(const struct printer *c, int place, int index, int skew)
 {
-    const struct place *q = leader(c->p, place);
+    const struct place *q = &c->p->place[share_leader(c->p, place)];
     const struct group *g = &c->p->group[q->group];
-    if (!g->alias)
-        return arena_printf(c->a, "%s.%s.%s", owner_of(q), g->name, q->name);
-    if (skew == 0 && c->version[q->group] == index)
-        return arena_printf(c->a, "%s.%s", g->alias, q->name);
-    return arena_printf(c->a, "%s.%s[%s].%s", owner_of(q), g->name, stage_of(c, place, index, skew), q->name);
+    const char *from = edges_group(c, q);
+    if (g->alias && skew == 0 && c->version[q->group] == index)
+        from = g->alias;
+    else if (g->alias)
+        from = arena_printf(c->a, "%s[%s]", from, stage_of(c, place, index, skew));
+    return arena_printf(c->a, "%s.%s", from, q->name);
 }
 
 /* Do calls of these steps touch the place? */
@@ -89,7 +73,6 @@ static void print_names(struct printer *c, const struct step *s)
             }
         if (!named)
             continue;
-        c->version[g] = -1;
         line(c->o, "%s%s_%s &%s = own.%s[%s];", written ? "" : "const ", c->words->name, p->group[g].type,
              p->group[g].alias, p->group[g].name, stage_of(c, place, index, 0));
         c->version[g] = index;
@@ -104,63 +87,35 @@ static void print_names(struct printer *c, const struct step *s)
 
 /* ---- what moves ---- */
 
-/* Elements of n rows of an operand. */
-static const char *rows_apart(const struct printer *c, const struct operand *o, int n)
-{
-    const char *stride = operand_stride(o);
-    return !stride  ? number(c, (long long)o->dim * n)
-           : n == 1 ? arena_printf(c->a, "l.%s", stride)
-                    : arena_printf(c->a, "%d * l.%s", n, stride);
-}
-
 /* The unit that is worked on so many turns from here. */
 static const char *unit_of(const struct printer *c, const struct place *q, int skew)
 {
     return skew > (c->filling ? 1 : 0) ? "next" : c->p->loop[q->clock].name;
 }
 
-static const char *row_of(const struct printer *c, const struct place *q, const struct field *f, int skew)
-{
-    const struct address at = {.offset = f->base};
-    return address_text(c->a,
-                        arena_printf(c->a, "l.%s + %s * (int64_t)%s", q->operand->array, unit_of(c, q, skew),
-                                     rows_apart(c, q->operand, c->p->items)),
-                        &at);
-}
-
-/* "<72, true>" */
-static const char *shape_of(const struct printer *c, const struct field *f)
-{
-    const char *at = f->at ? arena_printf(c->a, ", %d", f->at) : "";
-    return arena_printf(c->a, "<%d, %s%s>", f->length, f->wide > 1 ? "true" : "false", at);
-}
-
-static bool has_version(const struct field *f, int index)
-{
-    return f->version < 0 || index < 0 || f->version == index;
-}
-
-static void print_copy(struct printer *c, const struct step *s)
+/* A copy, a store. */
+static void print_rows(struct printer *c, const struct step *s)
 {
     const struct access *a = &s->access[0];
     const struct place *q = &c->p->place[a->place];
-    const int index = a->index < 0 ? 0 : a->index;
-    for (int i = 0; i < q->fields; i++)
-        if (has_version(&q->field[i], index))
-            line(c->o, "cgtp_copy_tile%s(%s, %s, %s, count_of(%s), lane, %s);", shape_of(c, &q->field[i]),
-                 version_of(c, a->place, index, s->skew), row_of(c, q, &q->field[i], s->skew),
-                 rows_apart(c, q->operand, 1), unit_of(c, q, s->skew), q->keep ? "keep" : "once");
-}
-
-static void print_store(struct printer *c, const struct step *s)
-{
-    const struct access *a = &s->access[0];
-    const struct place *q = &c->p->place[a->place];
-    for (int i = 0; i < q->fields; i++)
-        if (has_version(&q->field[i], a->index))
-            line(c->o, "cgtp_put_tile%s(%s, %s, %s, count, lane);", shape_of(c, &q->field[i]),
-                 row_of(c, q, &q->field[i], 0), rows_apart(c, q->operand, 1),
-                 version_of(c, a->place, a->index, 0));
+    const struct operand *o = q->operand;
+    const char *unit = unit_of(c, q, s->skew), *version = version_of(c, a->place, a->index, s->skew),
+               *tile = operand_stride(o) ? arena_printf(c->a, "%d * %s", c->p->items, edges_stride(c, o))
+                                         : arena_printf(c->a, "%lld", (long long)o->dim * c->p->items),
+               *tiles = arena_printf(c->a, "l.%s + %s * (int64_t)%s", o->array, unit, tile);
+    for (const struct field *f = q->field; f < q->field + q->fields; f++) {
+        if (f->version >= 0 && f->version != a->index)
+            continue;
+        const char *row = address_text(c->a, tiles, &(struct address){.offset = f->base}),
+                   *shape = arena_printf(c->a, f->at ? "%d, %s, %d" : "%d, %s", f->length,
+                                         f->wide > 1 ? "true" : "false", f->at);
+        if (s->kind == STEP_COPY)
+            line(c->o, "cgtp_copy_tile<%s>(%s, %s, %s, count_of(%s), lane, %s);", shape, version, row,
+                 edges_stride(c, o), unit, q->keep ? "keep" : "once");
+        else
+            line(c->o, "cgtp_put_tile<%s>(%s, %s, %s, count, lane);", shape, row, edges_stride(c, o),
+                 version);
+    }
 }
 
 /* The next version of a ring takes its turn: of several a unit, when copies for one have begun; of one, when
@@ -183,9 +138,9 @@ static void print_copies(struct printer *c, const struct step *s)
     const struct place *first = &c->p->place[s->access[0].place];
     const struct step *const all = c->p->step;
     line(c->o, "if (%s < tiles) {", unit_of(c, first, s->skew));
-    print_copy(c, s);
+    print_rows(c, s);
     while (c->at + 1 < c->p->steps && all[c->at + 1].kind == STEP_COPY && all[c->at + 1].skew == s->skew)
-        print_copy(c, &all[++c->at]);
+        print_rows(c, &all[++c->at]);
     line(c->o, "}");
     if (place_is_in_parts(first) && !c->filling)
         advance(c, first);
@@ -317,7 +272,7 @@ void pipeline_print_cuda(struct out *o, const struct pipeline *p, const struct p
 {
     static print_function *const own[STEP_KINDS] = {
         [STEP_LOOP] = print_loop, [STEP_BLOCK] = print_block, [STEP_END] = print_end,
-        [STEP_FILL] = print_fill, [STEP_COPY] = print_copies, [STEP_STORE] = print_store};
+        [STEP_FILL] = print_fill, [STEP_COPY] = print_copies, [STEP_STORE] = print_rows};
     struct printer c = {.o = o, .a = o->text->arena, .p = p, .words = words, .rows = true};
     c.advanced = NEW_ARRAY(c.a, int, p->groups + 1);
     c.version = NEW_ARRAY(c.a, int, p->groups + 1);

@@ -252,7 +252,7 @@ static void print_copies(struct printer *c, const struct step *s)
     if (edges_abreast(c))
         line(c->o, "if (fresh)");
     line(c->o, "ring.load_ahead(%s, %s, lane, %s);", edges_abreast(c) ? "turn" : "done", count(c),
-         edges_load_names(c));
+         edges_need_senders(c->p) ? "load_sender, load_item" : "load");
 }
 
 /* Names the row of the edge that an output goes to. */

@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-static int abreast(const struct printer *c)
-{
-    return c->p->items;
-}
-
 static int lanes_of_item(const struct printer *c)
 {
     return c->p->worker.lanes / c->p->items;
@@ -129,6 +124,11 @@ const char *edges_of_team(const struct printer *c, const struct place *q, const 
     return q->summed ? arena_printf(c->a, "%s[%s]", at, warp) : at;
 }
 
+const char *edges_group(const struct printer *c, const struct place *q)
+{
+    return arena_printf(c->a, "%s.%s", q->scope == SCOPE_BLOCK ? "block" : "own", c->p->group[q->group].name);
+}
+
 const char *edges_version(const struct printer *c, const struct place *q, int field)
 {
     const struct group *g = &c->p->group[q->group];
@@ -138,10 +138,7 @@ const char *edges_version(const struct printer *c, const struct place *q, int fi
         return row_in_memory(c, q);
     if (!g->alias && q->stages > 1)
         return edges_of_team(c, q, "done", c->p->spread[0].blocks > 1 ? "channel_block" : "0");
-    const char *from = g->alias ? g->alias
-                       : g->name
-                           ? arena_printf(c->a, "%s.%s", q->scope == SCOPE_BLOCK ? "block" : "own", g->name)
-                           : "own";
+    const char *from = g->alias ? g->alias : g->name ? edges_group(c, q) : "own";
     return edges_field(c, q, field, g->instead ? arena_printf(c->a, "%s.%s", from, q->name) : from);
 }
 
@@ -304,25 +301,20 @@ static void copy_number(struct printer *c, const struct place *q)
 /* The number of the edge in a list, 32 ahead. */
 static const char *numbered(const struct printer *c, const char *list, const char *array)
 {
-    if (edges_abreast(c))
-        return arena_printf(c->a, "%s.of(graph.%s, first, count, turn * %d, lane, side)", list, array,
-                            abreast(c));
-    return arena_printf(c->a, "%s.of(graph.%s, first, count, edge, lane)", list, array);
+    const char *edge =
+        edges_abreast(c) ? arena_printf(c->a, "turn * %d, lane, side", c->p->items) : "edge, lane";
+    return arena_printf(c->a, "%s.of(graph.%s, first, count, %s)", list, array, edge);
 }
 
 /* A function that starts the copies of what comes with the edge's sender, or of all else. */
 static void print_load(struct printer *c, const char *name, bool sender)
 {
-    if (edges_abreast(c)) {
-        line(c->o, "auto %s = [&](int turn, stage_%d &to, int lane) {", name, c->words->label);
-        line(c->o, "const int side = lane / %d, edge = turn * %d + side;", lanes_of_item(c), abreast(c));
-    } else {
-        line(c->o, "auto %s = [&](int edge, stage_%d &to, int lane) {", name, c->words->label);
-    }
-    if (!c->p->walk.holds && sender)
-        sender_rows_in(c);
-    if (!c->p->walk.holds && !sender)
-        item_rows_in(c);
+    line(c->o, "auto %s = [&](int %s, stage_%d &to, int lane) {", name, edges_abreast(c) ? "turn" : "edge",
+         c->words->label);
+    if (edges_abreast(c))
+        line(c->o, "const int side = lane / %d, edge = turn * %d + side;", lanes_of_item(c), c->p->items);
+    if (!c->p->walk.holds)
+        (sender ? sender_rows_in : item_rows_in)(c);
     if (sender)
         line(c->o, "const auto sender = %s;", numbered(c, "senders", "sender"));
     else if (c->p->walk.orders)
@@ -349,9 +341,4 @@ void edges_loads(struct printer *c)
     print_load(c, senders ? "load_item" : "load", false);
     if (senders)
         print_load(c, "load_sender", true);
-}
-
-const char *edges_load_names(const struct printer *c)
-{
-    return edges_need_senders(c->p) ? "load_sender, load_item" : "load";
 }
