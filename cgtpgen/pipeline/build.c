@@ -184,8 +184,8 @@ static struct call *make(struct pipeline *p, const char *function, int arguments
     return c;
 }
 
-struct call *build_make(struct pipeline *p, const char *function, const int *numbers, int arguments,
-                        const struct argument *argument)
+static struct call *make_call(struct pipeline *p, const char *function, const int *numbers, int arguments,
+                              const struct argument *argument)
 {
     struct call *c = make(p, function, arguments, argument);
     while (c->numbers < TEMPLATE_NUMBERS && numbers[c->numbers]) {
@@ -200,12 +200,12 @@ struct call *build_make(struct pipeline *p, const char *function, const int *num
 void build_call(struct pipeline *p, const char *function, const int *numbers, int arguments,
                 const struct argument *argument)
 {
-    add_call(p, STEP_CALL, build_make(p, function, numbers, arguments, argument));
+    add_call(p, STEP_CALL, make_call(p, function, numbers, arguments, argument));
 }
 
 void build_hand_over(struct pipeline *p, int arguments, const struct argument *argument)
 {
-    add_call(p, STEP_HAND_OVER, build_make(p, "cgtp_hand_over", (int[]){0}, arguments, argument));
+    add_call(p, STEP_HAND_OVER, make_call(p, "cgtp_hand_over", (int[]){0}, arguments, argument));
 }
 
 void build_code(struct pipeline *p, int path, const struct code *code, int arguments,
@@ -258,7 +258,7 @@ struct argument build_through(struct pipeline *p, const char *function, const in
 {
     struct argument q = argument[0];
     q.of = ARGUMENT_CALL;
-    q.call = build_make(p, function, numbers, arguments, argument);
+    q.call = make_call(p, function, numbers, arguments, argument);
     q.call->type = type;
     return q;
 }

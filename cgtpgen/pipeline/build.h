@@ -49,10 +49,6 @@ int build_local(struct pipeline *, struct local);
 void build_call(struct pipeline *, const char *function, const int *numbers, int arguments,
                 const struct argument *);
 
-/* A conversion, for an argument that is passed through it. */
-struct call *build_make(struct pipeline *, const char *function, const int *numbers, int arguments,
-                        const struct argument *);
-
 /* The code of a path: what it touches stands in the arguments. */
 void build_code(struct pipeline *, int path, const struct code *, int arguments, const struct argument *);
 

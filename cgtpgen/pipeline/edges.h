@@ -15,8 +15,12 @@ struct printer {
     const struct pipeline *p;
     const struct print_words *words;
     int at;           /* the step that is printed, or the last of those that are printed with it */
+    int side;         /* items, or edges, that a warp has side by side */
     const char *item; /* the number of that which is worked on, where it has one name; NULL */
     bool rows;        /* calls find what they use of a place by one name */
+    /* Of edges, print_edges.c: */
+    const char *turn, *turns; /* variables: of the loop; how often it turns */
+    const char *edge;         /* the number of the edge in its tile */
     /* Of items of which each lane has one, print_cuda.c: */
     int *advanced; /* [groups]: versions that have been brought in this turn */
     int *version;  /* [groups]: which of a turn has a name, where it is an array's; -1: none */
@@ -43,6 +47,9 @@ const char *edges_suffix(const struct printer *, int spread);
 /* The type of a row's elements; elements from a row to the next. */
 const char *edges_type(const struct printer *, const struct operand *);
 const char *edges_stride(const struct printer *, const struct operand *);
+
+/* A row of it, by its number. */
+const char *edges_nth(const struct printer *, const struct operand *, const char *number);
 
 /* Where the place's group is, "own.rows"; a field of the place, of the version that is worked on. */
 const char *edges_group(const struct printer *, const struct place *);
@@ -71,10 +78,14 @@ const char *edges_field(const struct printer *, const struct place *, int field,
 const char *edges_fields(const struct printer *, const struct place *, int field, const char *from);
 int edges_first(const struct place *, const struct operand *, int spread);
 
-/* Has a team several edges side by side? */
+/* Has a warp several of them side by side? Lanes of each. */
 static inline bool edges_abreast(const struct printer *c)
 {
-    return c->p->items > 1 && !c->rows;
+    return c->side > 1;
+}
+static inline int edges_lanes(const struct printer *c)
+{
+    return c->p->worker.lanes / c->side;
 }
 
 /* Is it a place of the ring? Is there one that comes with the edge's sender? */

@@ -273,7 +273,7 @@ void pipeline_print_cuda(struct out *o, const struct pipeline *p, const struct p
     static print_function *const own[STEP_KINDS] = {
         [STEP_LOOP] = print_loop, [STEP_BLOCK] = print_block, [STEP_END] = print_end,
         [STEP_FILL] = print_fill, [STEP_COPY] = print_copies, [STEP_STORE] = print_rows};
-    struct printer c = {.o = o, .a = o->text->arena, .p = p, .words = words, .rows = true};
+    struct printer c = {.o = o, .a = o->text->arena, .p = p, .words = words, .side = 1, .rows = true};
     c.advanced = NEW_ARRAY(c.a, int, p->groups + 1);
     c.version = NEW_ARRAY(c.a, int, p->groups + 1);
     for (int i = 0; i < p->groups; i++)

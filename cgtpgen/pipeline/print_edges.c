@@ -41,11 +41,10 @@ static const char *call_text(const struct printer *c, const struct call *call, i
     if (call->type)
         text_printf(&numbers, "%s%s", numbers.n ? ", " : "", call->type);
     if (call->spread >= 0 && !call->code) {
-        const struct print_words other = {.label = c->words->label + set};
-        const struct printer of_set = {.a = c->a, .p = c->p, .words = &other};
-        text_printf(&numbers, "%s%s", numbers.n ? ", " : "", edges_table(&of_set, call->spread, call->table));
-        text_printf(&numbers, "%s%s", call->scaled ? ", " : "",
-                    call->scaled ? edges_table(c, call->spread, call->table) : "");
+        text_printf(&numbers, "%sset_%d%s_%s", numbers.n ? ", " : "", c->words->label + set,
+                    c->p->spread[call->spread].name, call->table);
+        if (call->scaled)
+            text_printf(&numbers, ", %s", edges_table(c, call->spread, call->table));
     }
     for (int i = 0; i < call->arguments; i++)
         text_printf(&list, "%s%s", i ? ", " : "", argument_text(c, &call->argument[i]));
@@ -90,11 +89,6 @@ static void print_hand_over(struct printer *c, const struct step *s)
 
 /* ---- the tile ---- */
 
-static const char *count(const struct printer *c)
-{
-    return edges_abreast(c) ? "turns" : "count";
-}
-
 static void print_tile(struct printer *c)
 {
     line(c->o, "const auto &graph = l.graph;");
@@ -131,27 +125,26 @@ static void print_fill(struct printer *c, const struct step *s)
 {
     (void)s;
     const bool senders = edges_need_senders(c->p);
-    int stages = 0;
-    for (int i = 0; i < c->p->places && !stages; i++)
-        stages = edges_is_brought(&c->p->place[i]) ? c->p->place[i].stages : 0;
-    line(c->o, "cgtp_ring<stage_%d, %d> ring(own.ring);", c->words->label, stages);
+    const struct place *ring = c->p->place;
+    while (!edges_is_brought(ring))
+        ring++;
+    line(c->o, "cgtp_ring<stage_%d, %d> ring(own.ring);", c->words->label, ring->stages);
     line(c->o, "int done = 0; /* edges of the tile */");
     print_channels(c);
     if (edges_abreast(c)) {
-        const int lanes = c->p->worker.lanes / c->p->items;
-        line(c->o, "/* Each %d lanes have an edge, %d edges a turn. */", lanes, c->p->items);
-        line(c->o, "const int side = lane / %d, turns = (count + %d) / %d;", lanes, c->p->items - 1,
-             c->p->items);
+        line(c->o, "/* Each %d lanes have an edge, %d edges a turn. */", edges_lanes(c), c->side);
+        line(c->o, "const int side = lane / %d, turns = (count + %d) / %d;", edges_lanes(c), c->side - 1,
+             c->side);
         line(c->o, "const stage_%d *stage = own.ring;", c->words->label);
     }
     edges_rows(c);
     edges_loads(c);
     edges_stores(c);
     if (senders)
-        line(c->o, "ring.begin(%s, load_item);", count(c));
+        line(c->o, "ring.begin(%s, load_item);", c->turns);
     line(c->o, "tiles.resolve(graph, prologue);");
     line(c->o, "%s node = (%s)prologue.node;", c->words->index, c->words->index);
-    line(c->o, "ring.fill(%s, load%s);", count(c), senders ? "_sender" : "");
+    line(c->o, "ring.fill(%s, load%s);", c->turns, senders ? "_sender" : "");
     line(c->o, "tiles.commit(prologue, number);");
     if (senders)
         line(c->o, "tiles.ask(senders, graph.sender, count, lane);");
@@ -163,7 +156,7 @@ static void print_fill(struct printer *c, const struct step *s)
  * tile. */
 static void print_turn(struct printer *c)
 {
-    const int n = c->p->items;
+    const int n = c->side;
     line(c->o, "for (int next; done < end; done = next) {");
     line(c->o, "const int turn = done / %d, number = turn * %d + side;", n, n);
     line(c->o, "const bool fresh = done == turn * %d;", n);
@@ -251,7 +244,7 @@ static void print_copies(struct printer *c, const struct step *s)
         c->at++;
     if (edges_abreast(c))
         line(c->o, "if (fresh)");
-    line(c->o, "ring.load_ahead(%s, %s, lane, %s);", edges_abreast(c) ? "turn" : "done", count(c),
+    line(c->o, "ring.load_ahead(%s, %s, lane, %s);", c->turn, c->turns,
          edges_need_senders(c->p) ? "load_sender, load_item" : "load");
 }
 
@@ -262,25 +255,20 @@ static void print_row(struct printer *c, const struct step *s)
     const struct place *item = edges_number(c->p, "item");
     if (!q->table) {
         if (!item || edges_abreast(c))
-            line(c->o, "const int64_t edge = %s;",
-                 item               ? "there ? at.item[side] : 0"
-                 : edges_abreast(c) ? "first + number"
-                                    : "first + done");
+            line(c->o, "const int64_t edge = %s%s;", item ? "there ? at.item[side] : 0" : "first + ",
+                 item ? "" : c->edge);
         return;
     }
     if (!c->p->walk.holds)
         edges_rows_out(c, q);
     line(c->o, "%s *const %sout = cgtp_nth_row(%sbase, %s, %s);", edges_type(c, q->operand), q->name, q->name,
-         item               ? edges_of_item(c, "at.item")
-         : edges_abreast(c) ? "number"
-                            : "done",
-         edges_stride(c, q->operand));
+         item ? edges_of_item(c, "at.item") : c->edge, edges_stride(c, q->operand));
 }
 
 /* Copies under way are waited for where a turn's begin. */
 static void print_wait(struct printer *c, const struct step *s)
 {
-    if (edges_abreast(c))
+    if (edges_abreast(c) && !c->item)
         line(c->o, "if (fresh)");
     line(c->o, s->kind == STEP_WAIT ? "cgtp_copies_wait<%d>();" : "cgtp_copies_commit();", s->number);
 }
@@ -363,6 +351,10 @@ void edges_steps(struct printer *c, print_function *const own[STEP_KINDS])
 
 void pipeline_print_edges(struct out *o, const struct pipeline *p, const struct print_words *words)
 {
-    struct printer c = {.o = o, .a = o->text->arena, .p = p, .words = words};
+    const bool abreast = p->items > 1;
+    struct printer c = {.o = o, .a = o->text->arena, .p = p, .words = words, .side = p->items};
+    c.turn = abreast ? "turn" : "done";
+    c.turns = abreast ? "turns" : "count";
+    c.edge = abreast ? "number" : "done";
     edges_steps(&c, NULL);
 }

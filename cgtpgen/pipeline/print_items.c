@@ -80,22 +80,11 @@ static void print_tables(struct printer *c)
 
 /* ---- what moves ---- */
 
-/* Has a warp several items side by side? */
-static bool abreast(const struct printer *c)
-{
-    return c->p->loop[c->block].side > 1;
-}
-
-static int lanes_of_item(const struct printer *c)
-{
-    return c->p->worker.lanes / c->p->loop[c->block].side;
-}
-
 /* A row of y, of the items side by side one each. */
 static void print_row_copy(struct printer *c, const struct operand *o, const char *to, const char *row)
 {
-    const int lanes = lanes_of_item(c);
-    if (abreast(c))
+    const int lanes = edges_lanes(c);
+    if (edges_abreast(c))
         line(c->o, "cgtp_copy_lanes_row<%lld, %d>(%s, %s + cgtp_row_begin<%lld, %d>(lane), lane, stream);",
              (long long)o->dim, lanes, to, row, (long long)o->dim, lanes);
     else if (operand_size(o) == 2)
@@ -115,8 +104,7 @@ static void print_copies(struct printer *c, const struct place *q, const char *f
         if (!is_first(q, i))
             continue;
         const char *to = edges_field(c, q, i, from),
-                   *row = arena_printf(c->a, "l.%s + %s * %s", o->array, abreast(c) ? "item" : "ahead.item",
-                                       edges_stride(c, o));
+                   *row = edges_nth(c, o, edges_abreast(c) ? "item" : "ahead.item");
         if (f->spread >= 0 && c->p->spread[f->spread].blocks < c->p->loop[c->block].end)
             line(c->o, "if (ahead.block < %d)", c->p->spread[f->spread].blocks);
         if (o->slot == SLOT_W)
@@ -134,13 +122,12 @@ static void print_store(struct printer *c, const struct step *s)
 {
     const struct place *q = &c->p->place[s->access[0].place];
     for (int i = 0; i < q->fields; i++) {
-        const struct operand *o = q->field[i].operand;
         if (!is_first(q, i))
             continue;
-        if (abreast(c))
+        if (edges_abreast(c))
             line(c->o, "if (there)");
-        line(c->o, "cgtp_write_segments<%s, CGTP_STORE>(l.%s + %s * %s, now.block, lane%s);",
-             table_of(c, q, &q->field[i]), o->array, c->item, edges_stride(c, o),
+        line(c->o, "cgtp_write_segments<%s, CGTP_STORE>(%s, now.block, lane%s);",
+             table_of(c, q, &q->field[i]), edges_nth(c, q->field[i].operand, c->item),
              edges_fields(c, q, i, NULL));
     }
 }
@@ -156,11 +143,11 @@ static void print_row(struct printer *c, const struct step *s)
 {
     const struct place *q = &c->p->place[s->number];
     const int channels = c->p->spread[0].channels;
-    const char *lane = abreast(c)
-                           ? arena_printf(c->a, "lane %% %d", lanes_of_item(c))
+    const char *lane = edges_abreast(c)
+                           ? arena_printf(c->a, "lane %% %d", edges_lanes(c))
                            : arena_printf(c->a, "now.block * %d + lane", c->p->worker.lanes * channels);
-    line(c->o, "%s *const %sout = l.%s + %s * %s + %s%s;", edges_type(c, q->operand), q->name,
-         q->operand->array, c->item, edges_stride(c, q->operand), lane, times(c, channels));
+    line(c->o, "%s *const %sout = %s + %s%s;", edges_type(c, q->operand), q->name,
+         edges_nth(c, q->operand, c->item), lane, times(c, channels));
 }
 
 /* ---- a loop over all items ---- */
@@ -175,7 +162,8 @@ static void print_fill(struct printer *c, const struct step *s)
     struct text first = {.arena = c->a};
     struct out *o = c->o;
     c->block = loop;
-    c->item = abreast(c) ? "item" : "now.item";
+    c->side = p->loop[loop].side;
+    c->item = edges_abreast(c) ? "item" : "now.item";
     for (int i = p->places - 1; i >= 0; i--)
         if (p->place[i].how == HOW_ASYNC && p->place[i].clock == loop)
             *(p->place[i].group == RING ? &c->first : &rows) = &p->place[i];
@@ -199,8 +187,8 @@ static void print_fill(struct printer *c, const struct step *s)
             if (rows->field[0].operand)
                 line(o, "%s_rows &rows = ahead.lanes_own(lane);", name);
         }
-        if (abreast(c) && (comes || (i == 0 && rows->field[0].operand)))
-            line(o, "const int64_t item = ahead.nth(lane / %d, %s);", lanes_of_item(c), c->words->items);
+        if (edges_abreast(c) && (comes || (i == 0 && rows->field[0].operand)))
+            line(o, "const int64_t item = ahead.nth(lane / %d, %s);", edges_lanes(c), c->words->items);
         if (i == 0)
             print_copies(c, rows, "rows");
         print_copies(c, q, "to");
@@ -219,10 +207,10 @@ static void print_loop(struct printer *c, const struct step *s)
     if (s->loop != c->block)
         return;
     line(c->o, "now.advance();");
-    if (!abreast(c))
+    if (!edges_abreast(c))
         return;
     const char *items = c->words->items;
-    line(c->o, "[[maybe_unused]] const int side = lane / %d;", lanes_of_item(c));
+    line(c->o, "[[maybe_unused]] const int side = lane / %d;", edges_lanes(c));
     line(c->o, "const int64_t item = now.nth(side, %s);", items);
     line(c->o, "const bool there = now.item + side < %s;", items);
 }
@@ -269,7 +257,7 @@ void pipeline_print_items(struct out *o, const struct pipeline *p, const struct 
         [STEP_FILL] = print_fill, [STEP_LOOP] = print_loop,  [STEP_BLOCK] = print_block,
         [STEP_END] = print_end,   [STEP_COPY] = print_ahead, [STEP_STORE] = print_store,
         [STEP_ROW] = print_row};
-    struct printer c = {.o = o, .a = o->text->arena, .p = p, .words = words, .item = "now.item"};
+    struct printer c = {.o = o, .a = o->text->arena, .p = p, .words = words, .side = 1, .item = "now.item"};
     const struct worker *w = &p->worker;
     print_tables(&c);
     line(

@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-static int lanes_of_item(const struct printer *c)
-{
-    return c->p->worker.lanes / c->p->items;
-}
-
 const char *edges_table(const struct printer *c, int spread, const char *table)
 {
     return arena_printf(c->a, "set_%d%s_%s", c->words->label, c->p->spread[spread].name, table);
@@ -31,6 +26,11 @@ const char *edges_stride(const struct printer *c, const struct operand *o)
 {
     const char *stride = operand_stride(o);
     return stride ? arena_printf(c->a, "l.%s", stride) : arena_printf(c->a, "%lld", (long long)o->dim);
+}
+
+const char *edges_nth(const struct printer *c, const struct operand *o, const char *number)
+{
+    return arena_printf(c->a, "l.%s + %s * %s", o->array, number, edges_stride(c, o));
 }
 
 const char *edges_field(const struct printer *c, const struct place *q, int field, const char *from)
@@ -98,7 +98,7 @@ static bool is_by(const struct place *q, const char *table)
 const char *edges_item_row(const struct printer *c, const struct place *q, const char *item)
 {
     if (!q->rows)
-        return arena_printf(c->a, "l.%s + %s * %s", q->operand->array, item, edges_stride(c, q->operand));
+        return edges_nth(c, q->operand, item);
     return arena_printf(c->a, "l.%s%s + (%s * %d%s%s) * %d", q->name, q->rows, item, q->parts,
                         q->part ? arena_printf(c->a, " + %d", q->part) : "",
                         q->part_of_warp ? " + channel_block" : "", q->row_elements);
@@ -111,8 +111,7 @@ static const char *row_in_memory(const struct printer *c, const struct place *q)
     if (c->item)
         return edges_item_row(c, q, c->item);
     if (q->operand->index == INDEX_RECEIVER)
-        return arena_printf(c->a, "l.%s + (int64_t)node * %s", q->operand->array,
-                            edges_stride(c, q->operand));
+        return edges_nth(c, q->operand, "(int64_t)node");
     return edges_item_row(c, q, c->p->walk.orders && !edges_abreast(c) ? "at.item" : "edge");
 }
 
@@ -172,7 +171,7 @@ static void sender_rows_in(struct printer *c)
 /* ", 8": lanes of an edge, where they are not all of the warp's. */
 static const char *of_lanes(const struct printer *c)
 {
-    return edges_abreast(c) ? arena_printf(c->a, ", %d", lanes_of_item(c)) : "";
+    return edges_abreast(c) ? arena_printf(c->a, ", %d", edges_lanes(c)) : "";
 }
 
 /* The same of rows of items, from the tile's first edge on; in any order of edges, from item 0 on. */
@@ -291,7 +290,7 @@ static void copy_number(struct printer *c, const struct place *q)
 {
     const char *what = q->shift_of ? arena_printf(c->a, "%srow.shift", q->shift_of->symbol) : q->name;
     if (edges_abreast(c)) {
-        line(c->o, "cgtp_note<%d>(to.%s, %s, lane);", lanes_of_item(c), q->name, what);
+        line(c->o, "cgtp_note<%d>(to.%s, %s, lane);", edges_lanes(c), q->name, what);
         return;
     }
     line(c->o, "if (lane == 0)");
@@ -301,8 +300,7 @@ static void copy_number(struct printer *c, const struct place *q)
 /* The number of the edge in a list, 32 ahead. */
 static const char *numbered(const struct printer *c, const char *list, const char *array)
 {
-    const char *edge =
-        edges_abreast(c) ? arena_printf(c->a, "turn * %d, lane, side", c->p->items) : "edge, lane";
+    const char *edge = edges_abreast(c) ? arena_printf(c->a, "turn * %d, lane, side", c->side) : "edge, lane";
     return arena_printf(c->a, "%s.of(graph.%s, first, count, %s)", list, array, edge);
 }
 
@@ -312,7 +310,7 @@ static void print_load(struct printer *c, const char *name, bool sender)
     line(c->o, "auto %s = [&](int %s, stage_%d &to, int lane) {", name, edges_abreast(c) ? "turn" : "edge",
          c->words->label);
     if (edges_abreast(c))
-        line(c->o, "const int side = lane / %d, edge = turn * %d + side;", lanes_of_item(c), c->p->items);
+        line(c->o, "const int side = lane / %d, edge = turn * %d + side;", edges_lanes(c), c->side);
     if (!c->p->walk.holds)
         (sender ? sender_rows_in : item_rows_in)(c);
     if (sender)

@@ -108,7 +108,7 @@ void edges_store(struct printer *c, const struct step *s)
     if (q->alias >= 0) {
         print_weights(c, q);
     } else if (s->skew == 0) {
-        print_edge_rows(c, q, edges_abreast(c) ? "number" : "done", "at");
+        print_edge_rows(c, q, c->edge, "at");
     } else {
         line(c->o, "if (done)");
         line(c->o, "put_x(%s);", q->rows ? "done - 1" : "ring.before()");

@@ -143,9 +143,7 @@ static void find_hazards(struct sync *y, const struct trace *t, int first)
 {
     const struct pipeline *p = y->p;
     struct stage **stage = NEW_ARRAY(y->arena, struct stage *, p->places + 1);
-    int *leader = NEW_ARRAY(y->arena, int, p->places + 1);
     for (int i = 0; i < p->places; i++) {
-        leader[i] = share_leader(p, i);
         stage[i] = NEW_ARRAY(y->arena, struct stage, p->place[i].stages);
         for (int k = 0; k < p->place[i].stages; k++)
             stage[i][k].written = -1;
@@ -156,7 +154,7 @@ static void find_hazards(struct sync *y, const struct trace *t, int first)
             for (int k = 0; k < s->accesses; k++) {
                 const struct access *a = &s->access[k];
                 const struct use u = t->use[t->event[e].use + k];
-                struct stage *const all = stage[leader[a->place]];
+                struct stage *const all = stage[share_leader(p, a->place)];
                 for (int i = 0; i < u.n; i++) {
                     struct stage *g = &all[(u.stage + i) % p->place[a->place].stages];
                     if (pass == 0)
