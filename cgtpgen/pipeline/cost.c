@@ -123,15 +123,6 @@ struct work cost_work(const struct pipeline *p)
 
 /* ---- items of which a lane has one ---- */
 
-/* Elements of a version of each run, of all versions of a turn. */
-static double elements_of(const struct place *q)
-{
-    double n = 0;
-    for (int i = 0; i < q->fields; i++)
-        n += q->field[i].length;
-    return n;
-}
-
 /* A warp does the work of as many items as it has lanes. */
 double cost_items(const struct pipeline *p, const struct operations *op)
 {
@@ -139,9 +130,12 @@ double cost_items(const struct pipeline *p, const struct operations *op)
     double bytes = 0, elements = 0, sums = 0;
     for (int i = 0; i < p->places; i++) {
         const struct place *q = &p->place[i];
-        *(q->clock != LOOP_LAUNCH ? &elements : &sums) +=
-            q->clock != LOOP_LAUNCH || q->summed ? elements_of(q) : 0;
-        bytes += q->clock != LOOP_LAUNCH ? q->size * elements_of(q) : 0;
+        double n = 0; /* of a version of each run, of all versions of a turn */
+        for (int k = 0; k < q->fields; k++)
+            n += q->field[k].length;
+        elements += q->clock != LOOP_LAUNCH ? n : 0;
+        bytes += q->clock != LOOP_LAUNCH ? q->size * n : 0;
+        sums += q->clock == LOOP_LAUNCH && q->summed ? n : 0;
     }
     const double work =
         per_item + (per_multiply * (op->fma + op->mul + op->add) + per_sum * sums + per_element * elements) /

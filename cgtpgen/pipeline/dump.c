@@ -13,14 +13,15 @@ const char *const step_words[STEP_KINDS] = {[STEP_LOOP] = "for",        [STEP_BL
                                             [STEP_MEET] = "meet",       [STEP_WAIT] = "wait",
                                             [STEP_BARRIER] = "barrier", [STEP_LAUNCH_WAIT] = "launch wait"};
 
-static void dump_place(struct text *out, const struct pipeline *p, const struct place *q)
+static void dump_place(struct text *out, const struct pipeline *p, int place)
 {
     static const char *const hows[] = {"load", "async", "code", "stands in memory"};
+    const struct place *q = &p->place[place];
     text_printf(out, "  place %s %s", q->name, scope_words[q->scope]);
     if (q->alias >= 0)
         text_printf(out, ", alias %s", p->place[q->alias].name);
-    if (share_leader(p, (int)(q - p->place)) != q - p->place && q->alias < 0)
-        text_printf(out, ", instead of %s", p->place[share_leader(p, (int)(q - p->place))].name);
+    else if (share_leader(p, place) != place)
+        text_printf(out, ", instead of %s", p->place[share_leader(p, place)].name);
     text_printf(out, ", %s, %d a %s in %s, stages %d", hows[q->how], q->rate, p->loop[q->clock].name,
                 p->loop[q->within].name, q->stages);
     for (int i = 0; i < q->fields; i++) {
@@ -147,7 +148,7 @@ void pipeline_dump(struct text *out, const struct pipeline *p)
         text_printf(out, "  work of a turn %.0f instructions, of an edge %.0f bytes\n",
                     cost_instructions(&p->work), p->work.bytes);
     for (int i = 0; i < p->places; i++)
-        dump_place(out, p, &p->place[i]);
+        dump_place(out, p, i);
     for (int i = 0; i < p->steps; i++) {
         const struct step *s = &p->step[i];
         depth -= s->kind == STEP_END;

@@ -232,56 +232,42 @@ void edges_rows(struct printer *c)
 
 /* ---- copies ---- */
 
-/* Of a row that begins anywhere. */
-static void copy_shifted_row(struct printer *c, const struct place *q)
-{
-    const bool sender = edges_is_of_sender(q);
-    const char *policy = sender ? "keep" : "stream";
-    line(c->o, "const cgtp_shifted_row<%s%s> %srow(l.%s, %s, %s, graph.%s, lane);", edges_type(c, q->operand),
-         of_lanes(c), q->name, q->operand->array,
-         sender              ? "sender"
-         : c->p->walk.orders ? "item"
-                             : "first + edge",
-         edges_stride(c, q->operand), sender ? "senders" : "items");
-    if (!q->table)
-        line(c->o, "cgtp_copy_shifted_row<%lld>(to.%s, %srow, lane, %s);", (long long)q->operand->dim,
-             q->name, q->name, policy);
-    for (int k = 0; k < c->p->spreads; k++) {
-        const int first = q->table ? edges_first(q, NULL, k) : -1;
-        if (first < 0)
-            continue;
-        line(c->o, "cgtp_copy_shifted_%s<%s, %lld>(%srow, channel_block, lane, %s%s);",
-             sender ? "segments" : "weights", edges_table(c, k, q->table), (long long)q->operand->dim,
-             q->name, policy,
-             sender ? edges_fields(c, q, first, "to")
-                    : arena_printf(c->a, ", %s", edges_field(c, q, first, "to")));
-    }
-}
-
+/* Of whole rows, or of the segments or weights of the lane's channels; of rows that begin anywhere (shifted)
+ * whole chunks. */
 static void copy_rows(struct printer *c, const struct place *q)
 {
-    const char *number = c->p->walk.orders ? "item" : "edge", *stride = edges_stride(c, q->operand);
-    if (q->shifted) {
-        copy_shifted_row(c, q);
-        return;
-    }
-    if (!q->table)
-        line(c->o, "cgtp_copy_lanes_row<%lld%s>(to.%s, %sbase.nth(%s, %s), lane, stream);",
-             (long long)q->operand->dim, of_lanes(c), q->name, q->name, number, stride);
-    for (int k = 0; k < c->p->spreads; k++) {
-        const int first = q->table ? edges_first(q, NULL, k) : -1;
+    const bool sender = edges_is_of_sender(q), orders = c->p->walk.orders;
+    const char *policy = sender ? "keep" : "stream", *number = orders ? "item" : "edge",
+               *stride = edges_stride(c, q->operand);
+    const long long dim = q->operand->dim;
+    if (q->shifted)
+        line(c->o, "const cgtp_shifted_row<%s%s> %srow(l.%s, %s, %s, graph.%s, lane);",
+             edges_type(c, q->operand), of_lanes(c), q->name, q->operand->array,
+             sender   ? "sender"
+             : orders ? "item"
+                      : "first + edge",
+             stride, sender ? "senders" : "items");
+    if (!q->table && q->shifted)
+        line(c->o, "cgtp_copy_shifted_row<%lld>(to.%s, %srow, lane, %s);", dim, q->name, q->name, policy);
+    else if (!q->table)
+        line(c->o, "cgtp_copy_lanes_row<%lld%s>(to.%s, %sbase.nth(%s, %s), lane, stream);", dim, of_lanes(c),
+             q->name, q->name, number, stride);
+    for (int k = 0; k < c->p->spreads && q->table; k++) {
+        const int first = edges_first(q, NULL, k);
         if (first < 0)
             continue;
-        if (edges_is_of_sender(q))
-            line(c->o, "cgtp_copy_segments<%s>(%sbase%s.nth(sender, %s), lane, keep%s);",
-                 edges_table(c, k, q->table), q->name, edges_suffix(c, k), stride,
-                 edges_fields(c, q, first, "to"));
+        const char *table = edges_table(c, k, q->table),
+                   *base = arena_printf(c->a, "%sbase%s", q->name, edges_suffix(c, k)),
+                   *to = sender ? edges_fields(c, q, first, "to") : edges_field(c, q, first, "to");
+        if (q->shifted)
+            line(c->o, "cgtp_copy_shifted_%s<%s, %lld>(%srow, channel_block, lane, %s%s%s);",
+                 sender ? "segments" : "weights", table, dim, q->name, policy, sender ? "" : ", ", to);
+        else if (sender)
+            line(c->o, "cgtp_copy_segments<%s>(%s.nth(sender, %s), lane, keep%s);", table, base, stride, to);
         else
             line(c->o,
-                 "cgtp_copy_lanes_weights<%s>(%s, cgtp_nth_row(%sbase%s, %s, %s), channel_block, lane, "
-                 "stream);",
-                 edges_table(c, k, q->table), edges_field(c, q, first, "to"), q->name, edges_suffix(c, k),
-                 number, stride);
+                 "cgtp_copy_lanes_weights<%s>(%s, cgtp_nth_row(%s, %s, %s), channel_block, lane, stream);",
+                 table, to, base, number, stride);
     }
 }
 

@@ -38,8 +38,7 @@ struct counted {
     int *since; /* when a call wrote it: what nobody reads of that is not kept; -1: none did */
     int *row; /* [places]: of items that warps take: what codes of a block read there, for all channels alike;
                  -1 */
-    int places, *place; /* locals that say where numbers are (is_place), declared so far */
-    int open[64], n;    /* brackets */
+    int open[64], n; /* brackets */
 };
 
 /* Does it say where a lane's numbers are, for codes of the same turn? */
@@ -106,8 +105,9 @@ static void execute(struct counted *c, const struct call *call)
             place[i].first = live_values(&c->live, channels * a->apart, c->words);
     }
     live_code(&c->live, call->code, channels, c->words, place);
-    for (int i = 0; i < c->places; i++)
-        live_touch(&c->live, c->first[c->place[i]], c->p->local[c->place[i]].elements);
+    for (int i = 0; i < c->p->locals; i++)
+        if (c->first[i] >= 0 && is_place(&c->p->local[i]))
+            live_touch(&c->live, c->first[i], c->p->local[i].elements);
     c->live.step++;
     for (int i = r->inputs, n = call->arguments - r->outputs; i < r->inputs + r->outputs; i++, n++)
         if (call->argument[n].of != ARGUMENT_LOCAL && place[i].first >= 0)
@@ -147,9 +147,11 @@ static void ask_argument(struct answers *k, const struct argument *a, bool of_co
         ask_argument(k, &a->call->argument[i], of_code);
 }
 
-/* All that what is alive depends on. */
-static void ask(struct answers *k, const struct pipeline *p)
+/* What is alive at once, if it is known: asked for by all that it depends on. */
+static const int *known_alive(struct answers *k, const struct pipeline *p)
 {
+    if (!k)
+        return NULL;
     answers_ask(k);
     answers_pointer(k, __func__);
     ANSWERS_WORDS(k, p->size, p->walk.warps, p->locals, p->places);
@@ -174,15 +176,12 @@ static void ask(struct answers *k, const struct pipeline *p)
         for (int a = 0; a < s->call->arguments; a++)
             ask_argument(k, &s->call->argument[a], s->call->code);
     }
+    return answers_find(k);
 }
 
 static void count_alive(struct pipeline *p)
 {
-    const int *known = NULL;
-    if (p->answers) {
-        ask(p->answers, p);
-        known = answers_find(p->answers);
-    }
+    const int *known = known_alive(p->answers, p);
     if (known) {
         p->registers.alive = *known;
         return;
@@ -193,7 +192,6 @@ static void count_alive(struct pipeline *p)
     c.begin = NEW_ARRAY(scratch, int, p->locals + 1);
     c.since = NEW_ARRAY(scratch, int, p->locals + 1);
     c.row = NEW_ARRAY(scratch, int, p->places + 1);
-    c.place = NEW_ARRAY(scratch, int, p->locals + 1);
     for (int i = 0; i < p->locals; i++) {
         c.first[i] = c.since[i] = -1;
         c.begin[i] = p->steps;
@@ -205,8 +203,6 @@ static void count_alive(struct pipeline *p)
             const bool held = l->begins == LOCAL_ANY || l->begins == LOCAL_ZERO;
             c.first[s->number] = held ? live_values(&c.live, l->elements, words_of(&c, l)) : -1;
             c.begin[s->number] = i;
-            if (is_place(l))
-                c.place[c.places++] = s->number;
         }
         if (s->call)
             run_call(&c, s->call);
