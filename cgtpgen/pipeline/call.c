@@ -45,16 +45,6 @@ enum touch function_touch(const char *function, int argument)
     return TOUCH_READ;
 }
 
-/* A term; what is a sum itself has brackets where it is multiplied. */
-static void print_term(struct text *t, const struct term *term)
-{
-    if (term->by == 1)
-        text_puts(t, term->variable);
-    else
-        text_printf(t, strstr(term->variable, " + ") ? "(%s) * %lld" : "%s * %lld", term->variable,
-                    (long long)term->by);
-}
-
 const char *address_text(struct arena *a, const char *base, const struct address *at)
 {
     struct text t = {.arena = a};
@@ -65,9 +55,11 @@ const char *address_text(struct arena *a, const char *base, const struct address
     else if (at->offset)
         text_printf(&t, " %c %lld", at->offset < 0 ? '-' : '+',
                     (long long)(at->offset < 0 ? -at->offset : at->offset));
-    for (int i = 0; i < at->terms; i++) {
-        text_puts(&t, t.n ? " + " : "");
-        print_term(&t, &at->term[i]);
+    for (const struct term *q = at->term; q < at->term + at->terms; q++) {
+        const bool sum = q->by != 1 && strstr(q->variable, " + "); /* brackets where it is multiplied */
+        text_printf(&t, sum ? "%s(%s)" : "%s%s", t.n ? " + " : "", q->variable);
+        if (q->by != 1)
+            text_printf(&t, " * %lld", (long long)q->by);
     }
     return text_string(&t);
 }

@@ -58,9 +58,8 @@ double cost_hand_over(int bytes)
 /* What copies of an edge's rows move, and how. */
 static void count_place(struct work *w, const struct pipeline *p, const struct place *q)
 {
-    const int lanes = p->worker.lanes;
     if (q->how == HOW_ASYNC && !q->table)
-        w->copies += cost_copies((double)q->operand->dim * q->size * w->abreast / lanes, CHUNK);
+        w->copies += cost_copies((double)q->operand->dim * q->size * w->abreast / p->worker.lanes, CHUNK);
     if (q->operand && q->operand->slot == SLOT_Y)
         w->bytes += (double)q->operand->dim * operand_size(q->operand);
     for (int i = 0; i < q->fields && q->alias < 0; i++) {

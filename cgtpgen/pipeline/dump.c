@@ -100,7 +100,12 @@ static void dump_step(struct text *out, const struct pipeline *p, const struct s
         break;
     case STEP_FILL:
     case STEP_DRAIN:
-        text_printf(out, "%s %s", step_words[s->kind], l->name);
+    case STEP_ROW:
+    case STEP_NOTE:
+        text_printf(out, "%s %s", step_words[s->kind],
+                    s->kind == STEP_ROW    ? p->place[s->number].name
+                    : s->kind == STEP_NOTE ? s->note
+                                           : l->name);
         break;
     case STEP_COPY:
     case STEP_STORE:
@@ -119,12 +124,6 @@ static void dump_step(struct text *out, const struct pipeline *p, const struct s
         text_printf(out, s->note ? "if %s" : "block", s->note);
         if (s->below)
             text_printf(out, " of the first %d turns", s->below);
-        break;
-    case STEP_ROW:
-        text_printf(out, "row %s", p->place[s->number].name);
-        break;
-    case STEP_NOTE:
-        text_printf(out, "# %s", s->note);
         break;
     case STEP_WAIT:
         text_printf(out, "wait until %d groups are under way", s->number);

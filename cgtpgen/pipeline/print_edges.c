@@ -8,12 +8,13 @@
 
 #include <string.h>
 
-static const struct loop *edge_loop(const struct printer *c)
+/* A place of the ring, whose clock is the loop over edges. */
+static const struct place *ring_of(const struct printer *c)
 {
-    int last = 0;
-    for (int i = 0; i < c->p->loop_count; i++)
-        last = c->p->loop[i].counted ? last : i;
-    return &c->p->loop[last];
+    const struct place *q = c->p->place;
+    while (!edges_is_brought(q))
+        q++;
+    return q;
 }
 
 /* ---- calls ---- */
@@ -125,10 +126,7 @@ static void print_fill(struct printer *c, const struct step *s)
 {
     (void)s;
     const bool senders = edges_need_senders(c->p);
-    const struct place *ring = c->p->place;
-    while (!edges_is_brought(ring))
-        ring++;
-    line(c->o, "cgtp_ring<stage_%d, %d> ring(own.ring);", c->words->label, ring->stages);
+    line(c->o, "cgtp_ring<stage_%d, %d> ring(own.ring);", c->words->label, ring_of(c)->stages);
     line(c->o, "int done = 0; /* edges of the tile */");
     print_channels(c);
     if (edges_abreast(c)) {
@@ -169,13 +167,12 @@ static void print_turn(struct printer *c)
 
 static void print_loop(struct printer *c, const struct step *s)
 {
-    const struct loop *l = &c->p->loop[s->loop];
-    if (l->outer == LOOP_LAUNCH) {
+    if (c->p->loop[s->loop].outer == LOOP_LAUNCH) {
         print_tile(c);
         return;
     }
     line(c->o, "CGTP_LOOP");
-    if (l != edge_loop(c)) {
+    if (s->loop != ring_of(c)->clock) {
         line(c->o, "for (; done < count; node++) {");
         line(c->o,
              "const int full = tiles.reach(graph, node, first, done), end = full < count ? full : count;");
@@ -301,17 +298,11 @@ static void print_every(struct printer *c, const struct step *s)
     c->at--;
 }
 
-static void print_condition(struct printer *c, const struct step *s)
-{
-    line(c->o, "if (%s) {", s->note);
-}
-
 static void print_end(struct printer *c, const struct step *s)
 {
-    const struct loop *l = &c->p->loop[s->loop];
-    if (l->outer != LOOP_LAUNCH)
+    if (c->p->loop[s->loop].outer != LOOP_LAUNCH)
         line(c->o, "}");
-    if (c->p->walk.turns && l == edge_loop(c)) {
+    if (c->p->walk.turns && s->loop == ring_of(c)->clock) {
         line(c->o, "if (!tiles.sums)");
         line(c->o, "continue;");
     }
@@ -323,19 +314,20 @@ static void print_zero(struct printer *c, const struct step *s)
     line(c->o, "cgtp_clear_stages(own.ring, lane); /* which lanes without channels read */");
 }
 
+/* A comment, a block's condition. */
 static void print_note(struct printer *c, const struct step *s)
 {
-    line(c->o, "/* %s */", s->note);
+    line(c->o, s->kind == STEP_NOTE ? "/* %s */" : "if (%s) {", s->note);
 }
 
 void edges_steps(struct printer *c, print_function *const own[STEP_KINDS])
 {
     static print_function *const of_edges[STEP_KINDS] = {
-        [STEP_LOOP] = print_loop,           [STEP_BLOCK] = print_condition, [STEP_END] = print_end,
-        [STEP_FILL] = print_fill,           [STEP_DRAIN] = print_drain,     [STEP_COPY] = print_copies,
-        [STEP_STORE] = edges_store,         [STEP_ZERO] = print_zero,       [STEP_LOCAL] = print_locals,
-        [STEP_CALL] = print_call,           [STEP_NOTE] = print_note,       [STEP_ROW] = print_row,
-        [STEP_HAND_OVER] = print_hand_over, [STEP_COMMIT] = print_wait,     [STEP_WAIT] = print_wait,
+        [STEP_LOOP] = print_loop,           [STEP_BLOCK] = print_note,  [STEP_END] = print_end,
+        [STEP_FILL] = print_fill,           [STEP_DRAIN] = print_drain, [STEP_COPY] = print_copies,
+        [STEP_STORE] = edges_store,         [STEP_ZERO] = print_zero,   [STEP_LOCAL] = print_locals,
+        [STEP_CALL] = print_call,           [STEP_NOTE] = print_note,   [STEP_ROW] = print_row,
+        [STEP_HAND_OVER] = print_hand_over, [STEP_COMMIT] = print_wait, [STEP_WAIT] = print_wait,
         [STEP_BARRIER] = print_barrier}; /* templates and the walk have the others */
     for (c->at = 0; c->at < c->p->steps; c->at++) {
         const struct step *s = &c->p->step[c->at];

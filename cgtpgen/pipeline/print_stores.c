@@ -4,11 +4,6 @@
 #include "pipeline/edges.h"
 #include "pipeline/share.h"
 
-static const struct place *place_of(const struct printer *c, const struct access *a)
-{
-    return &c->p->place[a->place];
-}
-
 /* From the staging buffer to the rows of the edge `number` of the tile or, whose stage is `from`, of its
  * sender. */
 static void print_edge_rows(struct printer *c, const struct place *q, const char *number, const char *from)
@@ -21,19 +16,14 @@ static void print_edge_rows(struct printer *c, const struct place *q, const char
             const int first = edges_first(q, o, k);
             if (first < 0)
                 continue;
-            const char *fields = edges_fields(c, q, first, NULL);
+            const char *row = q->rows
+                                  ? arena_printf(c->a, "l.%s%s + (first + %s) * (int64_t)%d", o->symbol,
+                                                 q->rows, number, q->row_elements)
+                                  : edges_nth(c, o, edges_of_item(c, arena_printf(c->a, "%s.sender", from)));
             if (q->rows && c->p->walk.turns)
                 line(c->o, "if (first + %s < tiles.kept)", number);
-            if (q->rows)
-                line(
-                    c->o,
-                    "cgtp_write_segments<%s, CGTP_STORE>(l.%s%s + (first + %s) * (int64_t)%d, channel_block, "
-                    "lane%s);",
-                    edges_table(c, k, q->table), o->symbol, q->rows, number, q->row_elements, fields);
-            else
-                line(c->o, "cgtp_write_segments<%s, CGTP_ADD>(l.%s + %s * %s, channel_block, lane%s);",
-                     edges_table(c, k, q->table), o->symbol,
-                     edges_of_item(c, arena_printf(c->a, "%s.sender", from)), edges_stride(c, o), fields);
+            line(c->o, "cgtp_write_segments<%s, %s>(%s, channel_block, lane%s);", edges_table(c, k, q->table),
+                 q->rows ? "CGTP_STORE" : "CGTP_ADD", row, edges_fields(c, q, first, NULL));
         }
     }
 }
@@ -60,7 +50,7 @@ void edges_stores(struct printer *c)
     bool sums = false;
     for (int i = 0; i < c->p->steps; i++) {
         const struct step *s = &c->p->step[i];
-        const struct place *q = s->kind == STEP_STORE ? place_of(c, &s->access[0]) : NULL;
+        const struct place *q = s->kind == STEP_STORE ? &c->p->place[s->access[0].place] : NULL;
         if (!q || (!s->every && s->skew == 0))
             continue;
         if (!s->every) {
@@ -92,19 +82,18 @@ static void print_weights(struct printer *c, const struct place *q)
     const struct place *in = &c->p->place[q->alias];
     for (int k = 0; k < c->p->spreads; k++) {
         const int first = edges_first(q, NULL, k);
-        if (first >= 0 && in->shifted)
-            line(c->o, "cgtp_write_shifted_weights<%s>(%sout, %s, at.%sshift, channel_block, lane);",
-                 edges_table(c, k, q->table), q->name, edges_version(c, q, first), in->name);
-        else if (first >= 0)
-            line(c->o, "cgtp_write_lanes_weights<%s>(%sout, %s, channel_block, lane);",
-                 edges_table(c, k, q->table), q->name, edges_version(c, q, first));
+        const char *shift = in->shifted ? arena_printf(c->a, ", at.%sshift", in->name) : "";
+        if (first >= 0)
+            line(c->o, "cgtp_write_%s<%s>(%sout, %s%s, channel_block, lane);",
+                 in->shifted ? "shifted_weights" : "lanes_weights", edges_table(c, k, q->table), q->name,
+                 edges_version(c, q, first), shift);
     }
 }
 
 /* Gradients of x, of this turn or of the one before; of weights. */
 void edges_store(struct printer *c, const struct step *s)
 {
-    const struct place *q = place_of(c, &s->access[0]);
+    const struct place *q = &c->p->place[s->access[0].place];
     if (q->alias >= 0) {
         print_weights(c, q);
     } else if (s->skew == 0) {
@@ -132,7 +121,7 @@ static void print_row_of_sums(struct printer *c, const struct place *q)
 
 bool edges_of_launch(struct printer *c, const struct step *s)
 {
-    const struct place *q = s->accesses ? place_of(c, &s->access[0]) : NULL;
+    const struct place *q = s->accesses ? &c->p->place[s->access[0].place] : NULL;
     if (!q || s->kind == STEP_CALL || q->clock != LOOP_LAUNCH)
         return false;
     const struct group *g = &c->p->group[q->group];

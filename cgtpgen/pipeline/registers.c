@@ -47,11 +47,6 @@ static bool is_place(const struct local *l)
     return l->type && strcmp(l->type, "int") == 0;
 }
 
-static int words_of(const struct counted *c, const struct local *l)
-{
-    return !l->type ? c->words : is_place(l) ? 1 : 2 * c->words; /* of a wider type */
-}
-
 /* What an argument is touches a local, or what a loop is given that begins at step `begin` and was there
  * before it. */
 static void touch(struct counted *c, const struct argument *a, int begin)
@@ -201,7 +196,8 @@ static void count_alive(struct pipeline *p)
         const struct local *l = s->kind == STEP_LOCAL ? &p->local[s->number] : NULL;
         if (l) {
             const bool held = l->begins == LOCAL_ANY || l->begins == LOCAL_ZERO;
-            c.first[s->number] = held ? live_values(&c.live, l->elements, words_of(&c, l)) : -1;
+            const int words = !l->type ? c.words : is_place(l) ? 1 : 2 * c.words; /* of a wider type */
+            c.first[s->number] = held ? live_values(&c.live, l->elements, words) : -1;
             c.begin[s->number] = i;
         }
         if (s->call)

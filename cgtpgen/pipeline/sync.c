@@ -39,9 +39,7 @@ struct sync {
     struct arena *arena; /* for what is of no use afterwards */
     struct pipeline *p;
     const struct around *around; /* [steps] */
-    enum scope *barrier;         /* [steps], as all of a decision */
-    bool *idle;
-    int *wait;
+    struct decision d;
     uint64_t *power; /* of TRACE_BASE */
     struct hash seen;
     int hazards, capacity;
@@ -174,7 +172,7 @@ static int stab(const struct sync *y, const struct hazard *h)
     for (int i = h->end; i >= h->low; i--) {
         const int step = h->t->event[i].step;
         const bool meets = y->p->step[step].kind == STEP_MEET && y->p->step[step].scope >= h->scope;
-        if (!h->t->event[i].skewed && (y->barrier[step] >= h->scope || (meets && !h->landing)))
+        if (!h->t->event[i].skewed && (y->d.barrier[step] >= h->scope || (meets && !h->landing)))
             return i;
     }
     return -1;
@@ -238,7 +236,7 @@ static const char *choose_barriers(struct sync *y)
         if (best < 0)
             return h->end < h->low ? "steps of a fill or drain need each other"
                                    : "teams share a place in a loop that they turn differently";
-        y->barrier[best] = h->scope;
+        y->d.barrier[best] = h->scope;
     }
     for (int i = 0; i < y->hazards; i++)
         y->hazard[i].by =
@@ -247,11 +245,11 @@ static const char *choose_barriers(struct sync *y)
         deepest = deepest > y->around[i].brackets ? deepest : y->around[i].brackets;
     for (int depth = deepest; depth >= 0; depth--) /* what others serve for goes, innermost first */
         for (int i = 0; i < y->p->steps; i++) {
-            const enum scope was = y->barrier[i];
+            const enum scope was = y->d.barrier[i];
             if (was == SCOPE_LANE || y->around[i].brackets != depth)
                 continue;
-            y->barrier[i] = SCOPE_LANE;
-            y->barrier[i] = is_needed(y, i, stab) ? was : SCOPE_LANE;
+            y->d.barrier[i] = SCOPE_LANE;
+            y->d.barrier[i] = is_needed(y, i, stab) ? was : SCOPE_LANE;
         }
     return NULL;
 }
@@ -268,7 +266,7 @@ static int needed_at(const struct sync *y, const struct hazard *h)
 static int waited_at(const struct sync *y, const struct hazard *h)
 {
     for (int e = h->a + 1, at = needed_at(y, h); e <= at; e++) {
-        const int wait = y->wait[h->t->event[e].step];
+        const int wait = y->d.wait[h->t->event[e].step];
         if (!h->t->event[e].skewed && wait >= 0 && groups(h->t, h->a, e) >= wait)
             return e;
     }
@@ -279,19 +277,19 @@ static int waited_at(const struct sync *y, const struct hazard *h)
 static void place_waits(struct sync *y)
 {
     for (int i = 0; i < y->p->steps; i++)
-        y->wait[i] = -1;
+        y->d.wait[i] = -1;
     for (int own = 0; own < 2; own++)
         for (int i = 0; i < y->hazards; i++) {
             const struct hazard *h = &y->hazard[i];
             if (h->landing && (h->scope == SCOPE_LANE) == own && waited_at(y, h) < 0)
-                y->wait[h->t->event[needed_at(y, h)].step] = groups(h->t, h->a, needed_at(y, h));
+                y->d.wait[h->t->event[needed_at(y, h)].step] = groups(h->t, h->a, needed_at(y, h));
         }
     for (int i = 0; i < y->hazards; i++)
         y->hazard[i].by = y->hazard[i].landing ? step_at(&y->hazard[i], waited_at(y, &y->hazard[i])) : -1;
     for (int i = 0; i < y->p->steps; i++) {
-        const int was = y->wait[i];
-        y->wait[i] = -1;
-        y->wait[i] = was >= 0 && is_needed(y, i, waited_at) ? was : -1;
+        const int was = y->d.wait[i];
+        y->d.wait[i] = -1;
+        y->d.wait[i] = was >= 0 && is_needed(y, i, waited_at) ? was : -1;
     }
 }
 
@@ -299,7 +297,7 @@ static void place_waits(struct sync *y)
 static bool land_together(const struct sync *y, const struct trace *t, int first, int second)
 {
     for (int e = first + 1; e < t->events; e++) {
-        const int wait = t->event[e].skewed ? -1 : y->wait[t->event[e].step];
+        const int wait = t->event[e].skewed ? -1 : y->d.wait[t->event[e].step];
         if (wait >= 0 && e < second)
             return false;
         if (wait >= 0 && wait < t->event[e].closed - t->event[first].closed)
@@ -313,21 +311,21 @@ static void join_groups(struct sync *y, int traces, struct trace *t)
 {
     const struct pipeline *p = y->p;
     for (int i = 0; i < p->steps; i++)
-        y->idle[i] = p->step[i].kind == STEP_COMMIT;
+        y->d.idle[i] = p->step[i].kind == STEP_COMMIT;
     for (int i = 0; i < traces; i++)
         for (int e = 0, last = -1; e < t[i].events; e++)
             if (p->step[t[i].event[e].step].kind == STEP_COMMIT) {
                 if (last >= 0 && !land_together(y, &t[i], last, e))
-                    y->idle[t[i].event[last].step] = false;
+                    y->d.idle[t[i].event[last].step] = false;
                 last = e;
-            } else if (last >= 0 && !t[i].event[e].skewed && y->wait[t[i].event[e].step] >= 0) {
-                y->idle[t[i].event[last].step] = false;
+            } else if (last >= 0 && !t[i].event[e].skewed && y->d.wait[t[i].event[e].step] >= 0) {
+                y->d.idle[t[i].event[last].step] = false;
             }
     for (int i = 0; i < traces; i++)
         for (int e = 0; e < t[i].events; e++) {
             const int step = t[i].event[e].step;
             t[i].event[e + 1].closed =
-                t[i].event[e].closed + (p->step[step].kind == STEP_COMMIT && !y->idle[step]);
+                t[i].event[e].closed + (p->step[step].kind == STEP_COMMIT && !y->d.idle[step]);
         }
     place_waits(y);
 }
@@ -383,9 +381,8 @@ static struct decision decide(struct sync *y)
 {
     struct arena *a = y->arena, *keep = y->p->synced ? y->p->synced->arena : a;
     const struct pipeline *p = y->p;
-    y->barrier = NEW_ARRAY(keep, enum scope, p->steps);
-    y->idle = NEW_ARRAY(keep, bool, p->steps);
-    y->wait = NEW_ARRAY(keep, int, p->steps);
+    y->d = (struct decision){NULL, NEW_ARRAY(keep, enum scope, p->steps), NEW_ARRAY(keep, bool, p->steps),
+                             NEW_ARRAY(keep, int, p->steps)};
     const int traces = trace_count(p);
     y->around = trace_around(a, p);
     struct trace *t = NEW_ARRAY(a, struct trace, traces);
@@ -397,12 +394,12 @@ static struct decision decide(struct sync *y)
             y->power[k + 1] = y->power[k] * TRACE_BASE;
         find_hazards(y, &t[i], trace_like(p, i) < 0 ? 0 : events_alike(&t[i], &t[trace_like(p, i)]));
     }
-    const char *why = choose_barriers(y);
-    if (!why) {
+    y->d.why = choose_barriers(y);
+    if (!y->d.why) {
         place_waits(y);
         join_groups(y, traces, t);
     }
-    return (struct decision){why, y->barrier, y->idle, y->wait};
+    return y->d;
 }
 
 const char *pipeline_sync(struct pipeline *p)
