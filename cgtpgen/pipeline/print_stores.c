@@ -47,7 +47,6 @@ static void print_sums(struct printer *c, const struct place *q, int begin, int 
 /* The functions by which stores are done that turns have and, for what is left, the tile's end. */
 void edges_stores(struct printer *c)
 {
-    bool sums = false;
     for (int i = 0; i < c->p->steps; i++) {
         const struct step *s = &c->p->step[i];
         const struct place *q = s->kind == STEP_STORE ? &c->p->place[s->access[0].place] : NULL;
@@ -64,12 +63,11 @@ void edges_stores(struct printer *c)
             line(c->o, "};");
             continue;
         }
-        if (!sums) {
+        if (c->p->step[i - 1].kind != STEP_STORE) {
             line(c->o, "/* Sums what the group's warps have of `items` edges from number `begin` of the tile "
                        "on. */");
             line(c->o, "auto reduce = [&](int begin, int items) {");
         }
-        sums = true;
         print_sums(c, q, q->field[0].at, q->field[0].length);
         if (c->p->step[i + 1].kind != STEP_STORE)
             line(c->o, "};");

@@ -38,7 +38,6 @@ struct counted {
     int *since; /* when a call wrote it: what nobody reads of that is not kept; -1: none did */
     int *row; /* [places]: of items that warps take: what codes of a block read there, for all channels alike;
                  -1 */
-    int open[64], n; /* brackets */
 };
 
 /* Does it say where a lane's numbers are, for codes of the same turn? */
@@ -202,15 +201,12 @@ static void count_alive(struct pipeline *p)
         }
         if (s->call)
             run_call(&c, s->call);
-        if (s->kind == STEP_LOOP || s->kind == STEP_BLOCK)
-            c.open[c.n++] = i;
         if (s->kind == STEP_BLOCK)
             memset(c.row, -1, (size_t)p->places * sizeof *c.row);
-        c.n -= s->kind == STEP_END;
         if (s->kind == STEP_LOOP)
             touch_outer(&c, i, trace_end(p, i));
         if (s->kind == STEP_END && s->loop != LOOP_LAUNCH)
-            touch_outer(&c, c.open[c.n], i);
+            touch_outer(&c, trace_begin(p, s->loop), i);
     }
     for (int i = 0; i < p->locals; i++)
         if (c.since[i] >= 0)
@@ -223,14 +219,6 @@ static void count_alive(struct pipeline *p)
 }
 
 /* ---- what it needs besides ---- */
-
-static bool has_call(const struct pipeline *p, const char *function)
-{
-    bool has = false;
-    for (int i = 0; i < p->steps; i++)
-        has |= p->step[i].kind == STEP_CALL && strcmp(p->step[i].call->function, function) == 0;
-    return has;
-}
 
 /* Arrays in which rows begin of a place's edges: of segments that have several channel blocks one for each
  * length of their slices. */
@@ -286,15 +274,17 @@ static void count_items(struct pipeline *p, int most)
 
 void pipeline_registers(struct pipeline *p, int most)
 {
-    const bool carries = has_call(p, "cgtp_carry");
     const int words = p->size / 4, rows_held = ADDRESS * arrays(p);
     int more = 0, channels = 0;
+    bool carries = false;
     struct register_count *r = &p->registers;
     count_alive(p);
     if (p->walk.warps) {
         count_items(p, most);
         return;
     }
+    for (int i = 0; i < p->steps; i++)
+        carries |= p->step[i].kind == STEP_CALL && strcmp(p->step[i].call->function, "cgtp_carry") == 0;
     for (int i = 0; i < p->spreads; i++)
         channels = p->spread[i].of > 1 || channels > p->spread[i].channels ? channels : p->spread[i].channels;
     more += p->walk.several ? STATE_OF_SEVERAL : 0;
