@@ -258,6 +258,7 @@ struct argument build_through(struct pipeline *p, const char *function, const in
 {
     struct argument q = argument[0];
     q.of = ARGUMENT_CALL;
+    q.at = (struct address){0};
     q.call = make_call(p, function, numbers, arguments, argument);
     q.call->type = type;
     return q;

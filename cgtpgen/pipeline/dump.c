@@ -79,10 +79,8 @@ static void dump_call(struct text *out, const struct pipeline *p, const struct c
     for (int i = 0; i < c->arguments; i++) {
         static const char *const touches[] = {"", "=", "+="};
         const struct argument *a = &c->argument[i];
-        const struct address none = {0};
-        text_printf(
-            out, "%s%s%s", i ? ", " : "", touches[a->touch],
-            address_text(out->arena, argument_base(out, p, a), a->of == ARGUMENT_CALL ? &none : &a->at));
+        text_printf(out, "%s%s%s", i ? ", " : "", touches[a->touch],
+                    address_text(out->arena, argument_base(out, p, a), &a->at));
     }
     text_puts(out, ")");
 }

@@ -25,8 +25,6 @@ struct printer {
     int *advanced; /* [groups]: versions that have been brought in this turn */
     int *version;  /* [groups]: which of a turn has a name, where it is an array's; -1: none */
     bool filling;  /* before the first turn */
-    int open;      /* brackets; */
-    bool bare[64]; /* those without braces */
     /* Of items that warps take in turn, print_items.c: */
     int block;                 /* loop: over the channel blocks of an item; */
     const struct place *first; /* the first of its sets, of which there are `rate`; */
@@ -93,8 +91,8 @@ bool edges_is_brought(const struct place *);
 bool edges_is_of_sender(const struct place *);
 bool edges_need_senders(const struct pipeline *);
 
-/* The place of an edge's number of its sender, of its item; NULL: none. */
-const struct place *edges_number(const struct pipeline *, const char *name);
+/* The place of an edge's number of its item; NULL: none. */
+const struct place *edges_item(const struct pipeline *);
 
 /* Where rows begin: those that registers hold for as long as the tile lasts; those of an output. */
 void edges_rows(struct printer *);

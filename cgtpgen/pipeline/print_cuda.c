@@ -179,50 +179,46 @@ static void end_turn(struct printer *c, int loop)
 
 /* ---- brackets ---- */
 
-static void print_counted(struct printer *c, const struct loop *l, bool bare)
+/* Counted loops of one call have no braces. */
+static bool is_bare(const struct pipeline *p, int loop)
 {
-    const char *less = l->less ? arena_printf(c->a, " - %s", l->less) : "";
-    const char *step =
-        l->by == 1 ? arena_printf(c->a, "%s++", l->name) : arena_printf(c->a, "%s += %d", l->name, l->by);
-    if (l->end - l->first <= l->by && !l->unroll && !l->less) {
-        line(c->o, "{");
-        line(c->o, "constexpr int %s = %d;", l->name, l->first);
-        return;
-    }
-    if (!l->unroll)
-        line(c->o, "CGTP_LOOP");
-    line(c->o, "%sfor (int %s = %d; %s < %d%s; %s)%s", l->unroll ? "CGTP_UNROLL " : "", l->name, l->first,
-         l->name, l->end, less, step, bare ? "" : " {");
+    const int begin = trace_begin(p, loop);
+    return p->loop[loop].unroll && trace_end(p, begin) == begin + 2;
 }
 
-/* Opens a loop over units; counted loops of one call have no braces. */
+/* Opens a loop over units, or a counted one, which is a block where it turns once. */
 static void print_loop(struct printer *c, const struct step *s)
 {
     const struct loop *l = &c->p->loop[s->loop];
-    const bool bare = l->unroll && trace_end(c->p, c->at) == c->at + 2;
-    c->bare[c->open++] = bare;
-    if (l->counted) {
-        print_counted(c, l, bare);
-        return;
+    const char *less = l->less ? arena_printf(c->a, " - %s", l->less) : "",
+               *step = l->by == 1 ? "++" : arena_printf(c->a, " += %d", l->by);
+    const bool once = l->counted && l->end - l->first <= l->by && !l->unroll && !l->less;
+    if (!l->unroll && !once)
+        line(c->o, "CGTP_LOOP");
+    if (once) {
+        line(c->o, "{");
+        line(c->o, "constexpr int %s = %d;", l->name, l->first);
+    } else if (l->counted) {
+        line(c->o, "%sfor (int %s = %d; %s < %d%s; %s%s)%s", l->unroll ? "CGTP_UNROLL " : "", l->name,
+             l->first, l->name, l->end, less, l->name, step, is_bare(c->p, s->loop) ? "" : " {");
+    } else {
+        line(c->o, "for (; %s < tiles; %s += step) {", l->name, l->name);
+        line(c->o, "const int64_t next = %s + step;", l->name);
+        line(c->o, "const int count = count_of(%s);", l->name);
+        print_names(c, s);
     }
-    line(c->o, "CGTP_LOOP");
-    line(c->o, "for (; %s < tiles; %s += step) {", l->name, l->name);
-    line(c->o, "const int64_t next = %s + step;", l->name);
-    line(c->o, "const int count = count_of(%s);", l->name);
-    print_names(c, s);
 }
 
 static void print_end(struct printer *c, const struct step *s)
 {
     if (s->loop != LOOP_LAUNCH && !c->p->loop[s->loop].counted)
         end_turn(c, s->loop);
-    if (!c->bare[--c->open])
+    if (s->loop == LOOP_LAUNCH || !is_bare(c->p, s->loop))
         line(c->o, "}");
 }
 
 static void print_block(struct printer *c, const struct step *s)
 {
-    c->bare[c->open++] = false;
     line(c->o, "{");
     if (s->number >= 0)
         print_names(c, s);

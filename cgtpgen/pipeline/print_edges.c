@@ -249,7 +249,7 @@ static void print_copies(struct printer *c, const struct step *s)
 static void print_row(struct printer *c, const struct step *s)
 {
     const struct place *q = &c->p->place[s->number];
-    const struct place *item = edges_number(c->p, "item");
+    const struct place *item = edges_item(c->p);
     if (!q->table) {
         if (!item || edges_abreast(c))
             line(c->o, "const int64_t edge = %s%s;", item ? "there ? at.item[side] : 0" : "first + ",

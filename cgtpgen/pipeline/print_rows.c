@@ -77,10 +77,10 @@ bool edges_need_senders(const struct pipeline *p)
     return need;
 }
 
-const struct place *edges_number(const struct pipeline *p, const char *name)
+const struct place *edges_item(const struct pipeline *p)
 {
     for (int i = 0; i < p->places; i++)
-        if (p->place[i].how == HOW_LOAD && strcmp(p->place[i].name, name) == 0)
+        if (p->place[i].how == HOW_LOAD && strcmp(p->place[i].name, "item") == 0)
             return &p->place[i];
     return NULL;
 }

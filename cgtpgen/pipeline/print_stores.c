@@ -30,7 +30,7 @@ static void print_edge_rows(struct printer *c, const struct place *q, const char
 
 static void print_sums(struct printer *c, const struct place *q, int begin, int n)
 {
-    const char *item = edges_number(c->p, "item")
+    const char *item = edges_item(c->p)
                            ? arena_printf(c->a, "sums.item[(unsigned)(begin + i) %% %d]", q->stages)
                            : "(first + begin + i)";
     const char *from = edges_of_team(c, q, "begin", "0"),
