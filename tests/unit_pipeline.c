@@ -24,12 +24,12 @@ enum { PROGRAMS = 4000, ALIKE = 500, SHARED_BYTES = 232448 };
 
 static struct arena arena;
 static struct text said = {.arena = &arena}; /* all that the checker said */
-static struct synced *remembered;
+static struct answers *remembered;
 
 static int setup(void **state)
 {
     (void)state;
-    remembered = synced_begin(&arena);
+    remembered = answers_begin(&arena);
     return 0;
 }
 
@@ -117,14 +117,14 @@ static int instance_of(const struct pipeline *p, const struct place *q, int thre
 
 static int first_of(const struct pipeline *p, const struct access *a, int thread)
 {
-    return instance_of(p, &p->place[a->place], thread) * share_threads(p, &p->place[a->place]);
+    return instance_of(p, &p->place[a->place], thread) * share_threads(p, p->place[a->place].scope);
 }
 
 /* Does the thread touch the element? Written without a look at share.c. */
 static bool touches(const struct simulation *s, const struct access *a, int thread, int element, int event)
 {
     const struct place *q = &s->p->place[a->place];
-    const int mine = thread - first_of(s->p, a, thread), all = share_threads(s->p, q);
+    const int mine = thread - first_of(s->p, a, thread), all = share_threads(s->p, q->scope);
     const struct field *f = &q->field[0];
     switch (a->who) {
     case WHO_COPY:
@@ -270,7 +270,7 @@ static void add_access(struct pipeline *p, int place, int index, enum touch touc
 static void add_code(struct pipeline *p, int place, int index, enum touch touch, enum who who, int skew)
 {
     static struct call code = {.function = "code", .path = -1};
-    build_note(p, "");
+    build_step(p, STEP_NOTE)->note = "";
     p->step[p->steps - 1] = (struct step){.kind = STEP_CALL, .skew = skew, .call = &code};
     add_access(p, place, index, touch, who);
 }
@@ -342,7 +342,7 @@ static void leave_out_some(struct pipeline *p, int first)
     if (end == first)
         return;
     for (int i = 0; i < 2; i++) /* there is room for what is put in */
-        build_note(p, "");
+        build_step(p, STEP_NOTE)->note = "";
     p->steps -= 2;
     put_back(p, first, (struct step){.kind = STEP_BLOCK, .number = -1, .below = 1});
     put_back(p, end + 1, (struct step){.kind = STEP_END});
@@ -363,7 +363,7 @@ static void add_another_loop(struct pipeline *p)
                                                     .size = 4});
     add_random_field(p, place);
     p->group[p->place[0].group].instead = true;
-    build_skewed(p, STEP_FILL, loop);
+    build_step(p, STEP_FILL)->loop = loop;
     build_begin(p, loop);
     for (int k = 0; k < p->place[place].rate; k++)
         random_accesses(p, place, k, false);
@@ -384,11 +384,11 @@ static struct pipeline *random_program(void)
             q.group = build_group(p, (struct group){.name = names[i], .alias = names[i]});
         add_random_field(p, build_place(p, q));
     }
-    build_skewed(p, STEP_FILL, unit);
+    build_step(p, STEP_FILL)->loop = unit;
     if (owners > 1)
         build_begin(p, range);
     if (owners) {
-        build_skewed(p, STEP_FILL, owner);
+        build_step(p, STEP_FILL)->loop = owner;
         build_begin(p, owner);
     }
     for (int i = 0; i < p->places; i++)
@@ -410,7 +410,7 @@ static struct pipeline *random_program(void)
     build_end(p);
     for (int i = 0; i < owners; i++)
         build_end(p);
-    build_skewed(p, STEP_DRAIN, unit);
+    build_step(p, STEP_DRAIN)->loop = unit;
     if (chance(3) == 0)
         add_another_loop(p);
     pipeline_layout(p);
@@ -436,7 +436,7 @@ static bool same_steps(const struct pipeline *p, const struct pipeline *q)
 }
 
 /* One of the random programs; of its first field a lane has so many elements, if any. */
-static struct pipeline *program_of(int number, int lane, struct synced *synced)
+static struct pipeline *program_of(int number, int lane, struct answers *synced)
 {
     seed = (unsigned long long)number * 7919 + 17;
     struct pipeline *p = random_program();
@@ -451,7 +451,7 @@ static struct pipeline *program_of(int number, int lane, struct synced *synced)
 static void alike_have_the_same(void **state)
 {
     (void)state;
-    struct synced *synced = synced_begin(&arena);
+    struct answers *synced = answers_begin(&arena);
     int differ = 0;
     for (int i = 0; i < ALIKE; i++) {
         const struct pipeline *before = NULL;
@@ -648,8 +648,8 @@ static struct pipeline *small_program(void)
                                       .size = 4});
         build_field(p, i, (struct field){.version = -1, .runs = 1, .length = 64, .wide = 4, .lane = 2});
     }
-    build_skewed(p, STEP_FILL, unit);
-    build_skewed(p, STEP_FILL, owner);
+    build_step(p, STEP_FILL)->loop = unit;
+    build_step(p, STEP_FILL)->loop = owner;
     build_begin(p, owner);
     build_copy(p, 1, -1, 1);
     build_begin(p, unit);
@@ -745,7 +745,7 @@ static struct pipeline *unsynced_program(void)
                     (struct field){.version = -1, .runs = 1, .length = 64, .wide = 1, .lane = 2});
         add_code(p, i, -1, TOUCH_WRITE, WHO_LANE, 0);
         if (i == 1)
-            build_if(p, "some");
+            build_block(p, -1)->note = "some";
         add_code(p, i, -1, TOUCH_READ, WHO_ANY, 0);
     }
     build_end(p);
@@ -765,16 +765,15 @@ static struct pipeline *shared_program(void)
 static void alike_are_found(void **state)
 {
     (void)state;
-    struct synced *synced = synced_begin(&arena);
+    struct answers *synced = answers_begin(&arena);
     struct pipeline *p = unsynced_program(), *q = unsynced_program();
-    const struct shape shape = shape_of(&arena, p);
-    assert_null(synced_find(synced, &shape, p));
-    p->synced = synced;
+    p->synced = q->synced = synced;
+    assert_null(synced_find(p, false));
     assert_null(pipeline_sync(p));
-    assert_non_null(synced_find(synced, &shape, q));
+    assert_non_null(synced_find(q, false));
     q->place[0].field[0].lane = 64; /* of a run: one thread has all */
     share_forget(q);
-    assert_null(synced_find(synced, &shape, q));
+    assert_null(synced_find(q, false));
 }
 
 static void bytes_are_shared(void **state)
@@ -801,11 +800,11 @@ static void bytes_are_shared(void **state)
 #define OTHER_SHAPE_OF(program, edit)                                                                        \
     do {                                                                                                     \
         struct pipeline *p = program;                                                                        \
-        const struct shape before = shape_of(&arena, p);                                                     \
+        struct answers before = {.arena = &arena}, after = before;                                           \
+        synced_ask(&before, p, false);                                                                       \
         (void)(edit);                                                                                        \
-        const struct shape after = shape_of(&arena, p);                                                      \
-        assert_true(after.n != before.n ||                                                                   \
-                    memcmp(after.word, before.word, (size_t)after.n * sizeof *after.word) != 0);             \
+        synced_ask(&after, p, false);                                                                        \
+        assert_memory_not_equal(&after.asked, &before.asked, sizeof after.asked);                            \
     } while (0)
 
 #define OTHER_SHAPE(edit) OTHER_SHAPE_OF(small_program(), edit)

@@ -7,13 +7,13 @@
 #include "emit/measured.h"
 #include "form/form.h"
 #include "form/lint.h"
-#include "pipeline/synced.h"
 #include "plan/plan.h"
 #include "schedule/check.h"
 #include "schedule/cover.h"
 #include "schedule/print.h"
 #include "schedule/program.h"
 #include "spec/names.h"
+#include "util/answers.h"
 #include "util/file.h"
 
 #include <errno.h>
@@ -29,14 +29,14 @@ enum {
 
 struct kept {
     struct wigner wigner;
-    struct synced *synced;
+    struct answers *synced;
 };
 
 struct kept *compile_begin(struct arena *a)
 {
     struct kept *kept = NEW(a, struct kept);
     kept->wigner.arena = arena_part(a);
-    kept->synced = synced_begin(a);
+    kept->synced = answers_begin(a);
     return kept;
 }
 

@@ -14,16 +14,14 @@ struct pipeline *build_pipeline(struct arena *a, struct worker worker, int items
 
 int build_loop(struct pipeline *p, struct loop l)
 {
-    p->loop = arena_grow(p->arena, p->loop, p->loop_count, &p->loop_capacity, sizeof l);
-    p->loop[p->loop_count] = l;
-    return p->loop_count++;
+    *APPEND(p->arena, p->loop, p->loop_count, p->loop_capacity) = l;
+    return p->loop_count - 1;
 }
 
 int build_group(struct pipeline *p, struct group g)
 {
-    p->group = arena_grow(p->arena, p->group, p->groups, &p->group_capacity, sizeof g);
-    p->group[p->groups] = g;
-    return p->groups++;
+    *APPEND(p->arena, p->group, p->groups, p->group_capacity) = g;
+    return p->groups - 1;
 }
 
 int build_place(struct pipeline *p, struct place q)
@@ -31,16 +29,14 @@ int build_place(struct pipeline *p, struct place q)
     q.rate = q.rate ? q.rate : 1;
     q.stages = q.stages ? q.stages : 1;
     q.size = q.size ? q.size : p->size;
-    p->place = arena_grow(p->arena, p->place, p->places, &p->place_capacity, sizeof q);
-    p->place[p->places] = q;
-    return p->places++;
+    *APPEND(p->arena, p->place, p->places, p->place_capacity) = q;
+    return p->places - 1;
 }
 
 void build_field(struct pipeline *p, int place, struct field f)
 {
     struct place *q = &p->place[place];
-    q->field = arena_grow(p->arena, q->field, q->fields, &q->capacity, sizeof f);
-    q->field[q->fields++] = f;
+    *APPEND(p->arena, q->field, q->fields, q->capacity) = f;
 }
 
 int build_shared(struct pipeline *p, const struct operand *o)
@@ -67,16 +63,14 @@ int build_shared(struct pipeline *p, const struct operand *o)
 
 void build_set(struct pipeline *p, int paths, const int *path)
 {
-    p->set = arena_grow(p->arena, p->set, p->sets, &p->set_capacity, sizeof *p->set);
-    p->set[p->sets++] = (struct path_list){.paths = paths, .path = path};
+    *APPEND(p->arena, p->set, p->sets, p->set_capacity) = (struct path_list){.paths = paths, .path = path};
 }
 
 /* ---- steps ---- */
 
-static struct step *add(struct pipeline *p, enum step_kind kind)
+struct step *build_step(struct pipeline *p, enum step_kind kind)
 {
-    p->step = arena_grow(p->arena, p->step, p->steps, &p->step_capacity, sizeof *p->step);
-    struct step *s = &p->step[p->steps++];
+    struct step *s = APPEND(p->arena, p->step, p->steps, p->step_capacity);
     *s = (struct step){.kind = kind};
     return s;
 }
@@ -86,36 +80,23 @@ static void touch(struct pipeline *p, struct step *s, struct access a)
     for (int i = 0; i < s->accesses; i++)
         if (memcmp(&s->access[i], &a, sizeof a) == 0)
             return;
-    struct access *all = NEW_ARRAY(p->arena, struct access, s->accesses + 1);
-    for (int i = 0; i < s->accesses; i++)
-        all[i] = s->access[i];
-    all[s->accesses++] = a;
-    s->access = all;
+    const size_t size = (size_t)s->accesses * sizeof a;
+    s->access = arena_resize(p->arena, s->access, size, size + sizeof a);
+    s->access[s->accesses++] = a;
 }
 
 void build_begin(struct pipeline *p, int loop)
 {
     p->loop[loop].outer = p->inside;
     p->inside = loop;
-    add(p, STEP_LOOP)->loop = loop;
+    build_step(p, STEP_LOOP)->loop = loop;
 }
 
-void build_block(struct pipeline *p, int index)
+struct step *build_block(struct pipeline *p, int index)
 {
-    add(p, STEP_BLOCK)->number = index;
-}
-
-void build_if(struct pipeline *p, const char *condition)
-{
-    struct step *s = add(p, STEP_BLOCK);
-    s->number = -1;
-    s->note = condition;
-}
-
-void build_below(struct pipeline *p, int turns)
-{
-    build_block(p, -1);
-    p->step[p->steps - 1].below = turns;
+    struct step *s = build_step(p, STEP_BLOCK);
+    s->number = index;
+    return s;
 }
 
 void build_end(struct pipeline *p)
@@ -128,39 +109,24 @@ void build_end(struct pipeline *p)
     const int loop = p->step[open].loop;
     if (loop != LOOP_LAUNCH)
         p->inside = p->loop[loop].outer;
-    add(p, STEP_END)->loop = loop;
-}
-
-void build_skewed(struct pipeline *p, enum step_kind kind, int loop)
-{
-    add(p, kind)->loop = loop;
+    build_step(p, STEP_END)->loop = loop;
 }
 
 void build_copy(struct pipeline *p, int place, int index, int skew)
 {
-    struct step *s = add(p, STEP_COPY);
+    struct step *s = build_step(p, STEP_COPY);
     s->skew = skew;
     touch(p, s, (struct access){place, index, TOUCH_WRITE, WHO_COPY});
 }
 
 void build_store(struct pipeline *p, int place, int index, int skew)
 {
-    struct step *s = add(p, STEP_STORE);
+    struct step *s = build_step(p, STEP_STORE);
     s->skew = skew;
     touch(p, s,
           (struct access){place, index, TOUCH_READ,
                           p->place[place].summed && p->place[place].clock == LOOP_LAUNCH ? WHO_TEAMS
                                                                                          : WHO_COPY});
-}
-
-void build_row(struct pipeline *p, int place)
-{
-    add(p, STEP_ROW)->number = place;
-}
-
-void build_meet(struct pipeline *p, enum scope scope)
-{
-    add(p, STEP_MEET)->scope = scope;
 }
 
 void build_every(struct pipeline *p, int turns)
@@ -180,7 +146,7 @@ struct call *build_last(struct pipeline *p)
 
 void build_zero(struct pipeline *p, int place)
 {
-    struct step *s = add(p, STEP_ZERO);
+    struct step *s = build_step(p, STEP_ZERO);
     for (int i = 0; i < p->places; i++)
         if (p->place[i].group == p->place[place].group && p->place[i].alias < 0 &&
             p->place[i].how != HOW_STANDS)
@@ -189,15 +155,9 @@ void build_zero(struct pipeline *p, int place)
 
 int build_local(struct pipeline *p, struct local l)
 {
-    p->local = arena_grow(p->arena, p->local, p->locals, &p->local_capacity, sizeof l);
-    p->local[p->locals] = l;
-    add(p, STEP_LOCAL)->number = p->locals;
-    return p->locals++;
-}
-
-void build_note(struct pipeline *p, const char *text)
-{
-    add(p, STEP_NOTE)->note = text;
+    build_step(p, STEP_LOCAL)->number = p->locals;
+    *APPEND(p->arena, p->local, p->locals, p->local_capacity) = l;
+    return p->locals - 1;
 }
 
 /* ---- calls ---- */
@@ -213,45 +173,51 @@ static void touch_argument(struct pipeline *p, struct step *s, const struct argu
 
 static void add_call(struct pipeline *p, enum step_kind kind, struct call *c)
 {
-    struct step *s = add(p, kind);
+    struct step *s = build_step(p, kind);
     s->call = c;
     for (int i = 0; i < c->arguments; i++)
         touch_argument(p, s, &c->argument[i], c->argument[i].touch);
 }
 
-struct call *build_make(struct pipeline *p, const char *function, const int *numbers, int arguments,
-                        const struct argument *argument)
+static struct call *make(struct pipeline *p, const char *function, int arguments,
+                         const struct argument *argument)
 {
-    const struct function *f = function_named(function);
     struct call *c = NEW(p->arena, struct call);
     *c = (struct call){.function = function, .arguments = arguments, .path = -1, .spread = -1};
+    c->argument = arena_copy(p->arena, argument, (size_t)arguments * sizeof *argument);
+    return c;
+}
+
+static struct call *make_call(struct pipeline *p, const char *function, const int *numbers, int arguments,
+                              const struct argument *argument)
+{
+    struct call *c = make(p, function, arguments, argument);
     while (c->numbers < TEMPLATE_NUMBERS && numbers[c->numbers]) {
         c->number[c->numbers] = numbers[c->numbers];
         c->numbers++;
     }
-    c->argument = arena_copy(p->arena, argument, (size_t)arguments * sizeof *argument);
     for (int i = 0; i < arguments; i++)
-        c->argument[i].touch = function_touch(f, i);
+        c->argument[i].touch = function_touch(function, i);
     return c;
 }
 
 void build_call(struct pipeline *p, const char *function, const int *numbers, int arguments,
                 const struct argument *argument)
 {
-    add_call(p, STEP_CALL, build_make(p, function, numbers, arguments, argument));
+    add_call(p, STEP_CALL, make_call(p, function, numbers, arguments, argument));
 }
 
 void build_hand_over(struct pipeline *p, int arguments, const struct argument *argument)
 {
-    add_call(p, STEP_HAND_OVER, build_make(p, "cgtp_hand_over", (int[]){0}, arguments, argument));
+    add_call(p, STEP_HAND_OVER, make_call(p, "cgtp_hand_over", (int[]){0}, arguments, argument));
 }
 
 void build_code(struct pipeline *p, int path, const struct code *code, int arguments,
                 const struct argument *argument)
 {
-    struct call *c = NEW(p->arena, struct call);
-    *c = (struct call){.function = "code", .arguments = arguments, .path = path, .spread = -1, .code = code};
-    c->argument = arena_copy(p->arena, argument, (size_t)arguments * sizeof *argument);
+    struct call *c = make(p, "code", arguments, argument);
+    c->path = path;
+    c->code = code;
     add_call(p, STEP_CALL, c);
 }
 
@@ -296,7 +262,8 @@ struct argument build_through(struct pipeline *p, const char *function, const in
 {
     struct argument q = argument[0];
     q.of = ARGUMENT_CALL;
-    q.call = build_make(p, function, numbers, arguments, argument);
+    q.at = (struct address){0};
+    q.call = make_call(p, function, numbers, arguments, argument);
     q.call->type = type;
     return q;
 }

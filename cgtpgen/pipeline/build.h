@@ -30,20 +30,18 @@ void build_set(struct pipeline *, int paths, const int *path);
 
 /* ---- steps, each behind those before it ---- */
 
+/* One that touches no place, for its planner to say the rest. */
+struct step *build_step(struct pipeline *, enum step_kind);
+
 void build_begin(struct pipeline *, int loop);
-void build_block(struct pipeline *, int index);                 /* of that version of a turn; -1: of none */
-void build_if(struct pipeline *, const char *);                 /* which some threads go through */
-void build_below(struct pipeline *, int turns);                 /* in the first turns of its loop alone */
-void build_end(struct pipeline *);                              /* of the innermost bracket that is open */
-void build_skewed(struct pipeline *, enum step_kind, int loop); /* fill, drain */
+struct step *build_block(struct pipeline *, int index); /* of that version of a turn; -1: of none */
+void build_end(struct pipeline *);                      /* of the innermost bracket that is open */
 
 /* Version `index` of a turn (-1: all), `skew` turns ahead. */
 void build_copy(struct pipeline *, int place, int index, int skew);
 void build_store(struct pipeline *, int place, int index, int skew);
 void build_zero(struct pipeline *, int place);
 
-void build_row(struct pipeline *, int place);
-void build_meet(struct pipeline *, enum scope);
 void build_hand_over(struct pipeline *, int arguments, const struct argument *);
 
 /* Of the step added last: it is done every so many turns; reads a place's versions of the turn, too; its
@@ -53,16 +51,11 @@ void build_reads(struct pipeline *, int place);
 struct call *build_last(struct pipeline *);
 
 int build_local(struct pipeline *, struct local);
-void build_note(struct pipeline *, const char *text);
 
 /* A function of the runtime (see call.c), which says what becomes of its arguments; of `numbers` those of its
  * template up to a 0. */
 void build_call(struct pipeline *, const char *function, const int *numbers, int arguments,
                 const struct argument *);
-
-/* A conversion, for an argument that is passed through it. */
-struct call *build_make(struct pipeline *, const char *function, const int *numbers, int arguments,
-                        const struct argument *);
 
 /* The code of a path: what it touches stands in the arguments. */
 void build_code(struct pipeline *, int path, const struct code *, int arguments, const struct argument *);

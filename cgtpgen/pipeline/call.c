@@ -2,86 +2,47 @@
 #include "pipeline/call.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
-static const struct function functions[] = {
-    {"cgtp_get", {TOUCH_WRITE, TOUCH_READ}, false},
-    {"cgtp_set", {TOUCH_WRITE, TOUCH_READ}, false},
-    {"cgtp_get_components", {TOUCH_WRITE, TOUCH_READ, TOUCH_READ}, false},
-    {"cgtp_set_components", {TOUCH_WRITE, TOUCH_READ, TOUCH_READ}, false},
-    {"cgtp_clear_lane", {TOUCH_WRITE}, false},
-    {"cgtp_add_channels", {TOUCH_ADD, TOUCH_READ, TOUCH_READ}, false},
-    {"cgtp_add_products", {TOUCH_ADD, TOUCH_READ, TOUCH_READ}, false},
-    {"cgtp_add_dots", {TOUCH_ADD, TOUCH_READ, TOUCH_READ}, false},
-    {"cgtp_add_lane_sums", {TOUCH_ADD, TOUCH_READ, TOUCH_READ}, false},
-    {"cgtp_add_lane_row", {TOUCH_ADD, TOUCH_READ, TOUCH_READ}, false},
-    /* Of the convolution, cgtp_convolution.h and cgtp_epilogue.h: rows, */
-    {"cgtp_load_row", {TOUCH_WRITE, TOUCH_READ}, false},
-    {"cgtp_load_lanes", {TOUCH_WRITE, TOUCH_READ}, true},
-    {"cgtp_store_lanes", {TOUCH_WRITE, TOUCH_READ}, true},
-    {"cgtp_load_lane", {TOUCH_WRITE, TOUCH_READ}, false},
-    {"cgtp_store_lane", {TOUCH_WRITE, TOUCH_READ}, false},
-    {"cgtp_load_lane_components", {TOUCH_WRITE, TOUCH_READ}, false},
-    {"cgtp_load_shifted", {TOUCH_WRITE, TOUCH_READ, TOUCH_READ}, false},
-    {"cgtp_load_shifted_some", {TOUCH_WRITE, TOUCH_READ, TOUCH_READ}, false},
-    {"cgtp_load_shifted_row", {TOUCH_WRITE, TOUCH_READ, TOUCH_READ}, false},
-    {"cgtp_shifted_lane", {TOUCH_WRITE, TOUCH_READ}, false},
-    {"cgtp_store_lane_components", {TOUCH_WRITE, TOUCH_READ}, false},
-    {"cgtp_widen_row", {TOUCH_WRITE, TOUCH_READ}, false},
-    {"cgtp_load_segments", {TOUCH_WRITE, TOUCH_READ}, false},
-    {"cgtp_keep_segments", {TOUCH_WRITE, TOUCH_READ}, false},
-    {"cgtp_store_segments", {TOUCH_WRITE, TOUCH_READ, TOUCH_WRITE}, false},
-    {"cgtp_scale_segments", {TOUCH_ADD}, false},
-    /* sums, */
-    {"cgtp_spread_sums", {TOUCH_WRITE, TOUCH_READ}, false},
-    {"cgtp_join_sums", {TOUCH_WRITE, TOUCH_READ}, false},
-    {"cgtp_reduce_lanes", {TOUCH_WRITE, TOUCH_ADD}, false},
-    {"cgtp_reduce_items", {TOUCH_WRITE, TOUCH_ADD}, false},
-    {"cgtp_join_items", {TOUCH_ADD}, false},
-    {"cgtp_lead_number", {TOUCH_WRITE, TOUCH_READ}, false},
-    {"cgtp_carry", {TOUCH_ADD, TOUCH_ADD}, false},
-    {"cgtp_finish", {TOUCH_READ, TOUCH_ADD}, false},
-    {"cgtp_hand_over", {TOUCH_ADD, TOUCH_ADD, TOUCH_ADD, TOUCH_ADD}, false},
-    /* and what arguments are passed through. */
-    {"cgtp_incoming", {TOUCH_READ}, false},
-    {"cgtp_incoming_apart", {TOUCH_READ}, false},
-    {"cgtp_widen", {TOUCH_READ}, false},
-    {"cgtp_kept", {TOUCH_READ}, false},
-    {"cgtp_outgoing", {TOUCH_WRITE}, false},
-    {"cgtp_outgoing_some", {TOUCH_WRITE}, false},
-    {"cgtp_outgoing_slice", {TOUCH_WRITE}, false},
-    {"cgtp_outgoing_apart", {TOUCH_WRITE}, false},
-    {"cgtp_outgoing_slice_apart", {TOUCH_WRITE}, false},
-    {"cgtp_outgoing_shifted", {TOUCH_WRITE}, false},
-    {"cgtp_shifted_weights", {TOUCH_READ}, false},
-    {"cgtp_plain", {TOUCH_ADD}, false},
-    {"cgtp_carried", {TOUCH_ADD, TOUCH_ADD}, false},
+/* What functions do with their first arguments; with any after these nothing but read, and with numbers
+ * nothing. */
+static const struct contract {
+    enum touch touch[4];
+    bool pairs; /* after the first, a number, two by two */
+    const char *functions;
+} contracts[] = {
+    {{TOUCH_WRITE},
+     false,
+     " cgtp_get cgtp_set cgtp_get_components cgtp_set_components cgtp_clear_lane cgtp_load_row "
+     "cgtp_load_lane cgtp_store_lane cgtp_load_lane_components cgtp_load_shifted cgtp_load_shifted_some "
+     "cgtp_load_shifted_row cgtp_shifted_lane cgtp_store_lane_components cgtp_widen_row cgtp_load_segments "
+     "cgtp_keep_segments cgtp_spread_sums cgtp_join_sums cgtp_lead_number cgtp_outgoing cgtp_outgoing_some "
+     "cgtp_outgoing_slice cgtp_outgoing_apart cgtp_outgoing_slice_apart cgtp_outgoing_shifted "},
+    {{TOUCH_ADD},
+     false,
+     " cgtp_add_channels cgtp_add_products cgtp_add_dots cgtp_add_lane_sums cgtp_add_lane_row "
+     "cgtp_scale_segments cgtp_join_items cgtp_plain "},
+    {{TOUCH_WRITE}, true, " cgtp_load_lanes cgtp_store_lanes "},
+    {{TOUCH_WRITE, TOUCH_READ, TOUCH_WRITE}, false, " cgtp_store_segments "},
+    {{TOUCH_WRITE, TOUCH_ADD}, false, " cgtp_reduce_lanes cgtp_reduce_items "},
+    {{TOUCH_ADD, TOUCH_ADD}, false, " cgtp_carry cgtp_carried "},
+    {{TOUCH_READ, TOUCH_ADD}, false, " cgtp_finish "},
+    {{TOUCH_ADD, TOUCH_ADD, TOUCH_ADD, TOUCH_ADD}, false, " cgtp_hand_over "},
+    {{TOUCH_READ}, false, " cgtp_incoming cgtp_incoming_apart cgtp_widen cgtp_kept cgtp_shifted_weights "},
 };
 
-enum touch function_touch(const struct function *f, int argument)
+enum touch function_touch(const char *function, int argument)
 {
-    if (f->pairs)
-        return argument ? f->touch[(argument - 1) % 2] : TOUCH_READ;
-    return argument < 4 ? f->touch[argument] : TOUCH_READ;
-}
-
-const struct function *function_named(const char *name)
-{
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
-        if (strcmp(functions[i].name, name) == 0)
-            return &functions[i];
+    char word[64];
+    snprintf(word, sizeof word, " %s ", function);
+    for (const struct contract *k = contracts; k < contracts + sizeof contracts / sizeof *contracts; k++)
+        if (strstr(k->functions, word))
+            return k->pairs && argument        ? k->touch[(argument - 1) % 2]
+                   : k->pairs || argument >= 4 ? TOUCH_READ
+                                               : k->touch[argument];
     assert(0 && "a planner names a function that the runtime does not have");
-    return NULL;
-}
-
-/* A term; what is a sum itself has brackets where it is multiplied. */
-static void print_term(struct text *t, const struct term *term)
-{
-    if (term->by == 1)
-        text_puts(t, term->variable);
-    else
-        text_printf(t, strstr(term->variable, " + ") ? "(%s) * %lld" : "%s * %lld", term->variable,
-                    (long long)term->by);
+    return TOUCH_READ;
 }
 
 const char *address_text(struct arena *a, const char *base, const struct address *at)
@@ -94,9 +55,11 @@ const char *address_text(struct arena *a, const char *base, const struct address
     else if (at->offset)
         text_printf(&t, " %c %lld", at->offset < 0 ? '-' : '+',
                     (long long)(at->offset < 0 ? -at->offset : at->offset));
-    for (int i = 0; i < at->terms; i++) {
-        text_puts(&t, t.n ? " + " : "");
-        print_term(&t, &at->term[i]);
+    for (const struct term *q = at->term; q < at->term + at->terms; q++) {
+        const bool sum = q->by != 1 && strstr(q->variable, " + "); /* brackets where it is multiplied */
+        text_printf(&t, sum ? "%s(%s)" : "%s%s", t.n ? " + " : "", q->variable);
+        if (q->by != 1)
+            text_printf(&t, " * %lld", (long long)q->by);
     }
     return text_string(&t);
 }

@@ -4,15 +4,8 @@
 
 #include "pipeline/pipeline.h"
 
-struct function {
-    const char *name;
-    enum touch touch[4]; /* of its arguments; of a number nothing */
-    bool pairs;          /* of any number, the first of which is a number: two by two */
-};
-enum touch function_touch(const struct function *, int argument);
-
-/* One that there is. */
-const struct function *function_named(const char *);
+/* What becomes of an argument of one. */
+enum touch function_touch(const char *function, int argument);
 
 /* "x_row + 4 + u * 3": an address, from what it begins at. */
 const char *address_text(struct arena *, const char *base, const struct address *);

@@ -53,8 +53,7 @@ static void report(struct checked *m, const char *format, ...)
     for (int i = 0; i < m->said; i++)
         if (strcmp(m->say[i], text) == 0)
             return;
-    m->say = arena_grow(m->out->arena, m->say, m->said, &m->capacity, sizeof *m->say);
-    m->say[m->said++] = text;
+    *APPEND(m->out->arena, m->say, m->said, m->capacity) = text;
     text_printf(m->out, "%s\n", text);
 }
 
@@ -103,11 +102,8 @@ static void read_version(struct checked *m, const struct step *s, const struct a
     while (i < g->reads && (g->read[i].access->place != a->place || g->read[i].access->index != a->index ||
                             g->read[i].access->who != a->who))
         i++;
-    if (i == g->reads) {
-        g->read = arena_grow(m->arena, g->read, g->reads, &g->capacity, sizeof *g->read);
-        g->reads++;
-    }
-    g->read[i] = (struct past){m->time, a};
+    *(i < g->reads ? &g->read[i] : APPEND(m->arena, g->read, g->reads, g->capacity)) =
+        (struct past){m->time, a};
 }
 
 static void write_version(struct checked *m, const struct step *s, const struct access *a, struct stage *g,
@@ -202,16 +198,12 @@ static void run(struct checked *m, int number)
 static void check_steps(struct checked *m)
 {
     const struct pipeline *p = m->p;
-    int *depth = NEW_ARRAY(m->arena, int, p->steps + 1), *looped = NEW_ARRAY(m->arena, int, p->steps + 1);
-    int *clocks = NEW_ARRAY(m->arena, int, p->steps + 1);
-    bool *some = NEW_ARRAY(m->arena, bool, p->steps + 1);
-    trace_depths(p, depth, looped, clocks);
-    trace_some(p, some);
+    const struct around *around = trace_around(m->arena, p);
     for (int i = 0; i < p->steps; i++) {
         const struct step *s = &p->step[i];
-        if (s->kind == STEP_BARRIER && clocks[i] && scope_of(p, s->scope) > scope_of(p, SCOPE_TEAM))
+        if (s->kind == STEP_BARRIER && around[i].clocks && scope_of(p, s->scope) > scope_of(p, SCOPE_TEAM))
             report(m, "a barrier of the %s in a loop that teams turn differently", scope_words[s->scope]);
-        if ((s->kind == STEP_BARRIER || s->kind == STEP_WAIT) && some[i])
+        if ((s->kind == STEP_BARRIER || s->kind == STEP_WAIT) && around[i].some)
             report(m, "a %s where only some threads come", step_words[s->kind]);
         for (int k = 0; k < s->accesses; k++) {
             const struct access *a = &s->access[k];
@@ -255,13 +247,12 @@ int pipeline_check(const struct pipeline *p, int bytes, struct text *out)
     for (int i = 0; i < p->steps; i++)
         if (p->step[i].kind == STEP_STORE)
             m.stored[p->step[i].access[0].place] = true;
-    const struct shape shape = p->synced ? shape_of(out->arena, p) : (struct shape){0};
-    if (p->synced && synced_is_sound(p->synced, &shape, p))
+    if (synced_find(p, true))
         return m.errors;
     const int before = m.errors, traces = trace_count(p);
     for (int i = 0; i < traces; i++)
         run(&m, i);
-    if (p->synced && m.errors == before)
-        synced_add_sound(p->synced, &shape, p);
+    if (m.errors == before)
+        synced_add(p, (struct decision){0});
     return m.errors;
 }

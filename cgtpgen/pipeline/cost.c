@@ -55,22 +55,16 @@ double cost_hand_over(int bytes)
     return 0.8 * bytes;
 }
 
-static const struct spread *spread_of(const struct pipeline *p, const struct field *f)
-{
-    return f->spread < 0 ? NULL : &p->spread[f->spread];
-}
-
 /* What copies of an edge's rows move, and how. */
 static void count_place(struct work *w, const struct pipeline *p, const struct place *q)
 {
-    const int lanes = p->worker.lanes;
     if (q->how == HOW_ASYNC && !q->table)
-        w->copies += cost_copies((double)q->operand->dim * q->size * w->abreast / lanes, CHUNK);
+        w->copies += cost_copies((double)q->operand->dim * q->size * w->abreast / p->worker.lanes, CHUNK);
     if (q->operand && q->operand->slot == SLOT_Y)
         w->bytes += (double)q->operand->dim * operand_size(q->operand);
     for (int i = 0; i < q->fields && q->alias < 0; i++) {
         const struct field *f = &q->field[i];
-        const struct spread *s = spread_of(p, f);
+        const struct spread *s = f->spread < 0 ? NULL : &p->spread[f->spread];
         const double elements = (double)f->runs * f->lane;
         if (s && q->how == HOW_ASYNC)
             w->copies += cost_copies(elements * q->size, q->piece);
@@ -128,15 +122,6 @@ struct work cost_work(const struct pipeline *p)
 
 /* ---- items of which a lane has one ---- */
 
-/* Elements of a version of each run, of all versions of a turn. */
-static double elements_of(const struct place *q)
-{
-    double n = 0;
-    for (int i = 0; i < q->fields; i++)
-        n += q->field[i].length;
-    return n;
-}
-
 /* A warp does the work of as many items as it has lanes. */
 double cost_items(const struct pipeline *p, const struct operations *op)
 {
@@ -144,9 +129,12 @@ double cost_items(const struct pipeline *p, const struct operations *op)
     double bytes = 0, elements = 0, sums = 0;
     for (int i = 0; i < p->places; i++) {
         const struct place *q = &p->place[i];
-        *(q->clock != LOOP_LAUNCH ? &elements : &sums) +=
-            q->clock != LOOP_LAUNCH || q->summed ? elements_of(q) : 0;
-        bytes += q->clock != LOOP_LAUNCH ? q->size * elements_of(q) : 0;
+        double n = 0; /* of a version of each run, of all versions of a turn */
+        for (int k = 0; k < q->fields; k++)
+            n += q->field[k].length;
+        elements += q->clock != LOOP_LAUNCH ? n : 0;
+        bytes += q->clock != LOOP_LAUNCH ? q->size * n : 0;
+        sums += q->clock == LOOP_LAUNCH && q->summed ? n : 0;
     }
     const double work =
         per_item + (per_multiply * (op->fma + op->mul + op->add) + per_sum * sums + per_element * elements) /

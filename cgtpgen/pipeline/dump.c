@@ -13,14 +13,15 @@ const char *const step_words[STEP_KINDS] = {[STEP_LOOP] = "for",        [STEP_BL
                                             [STEP_MEET] = "meet",       [STEP_WAIT] = "wait",
                                             [STEP_BARRIER] = "barrier", [STEP_LAUNCH_WAIT] = "launch wait"};
 
-static void dump_place(struct text *out, const struct pipeline *p, const struct place *q)
+static void dump_place(struct text *out, const struct pipeline *p, int place)
 {
     static const char *const hows[] = {"load", "async", "code", "stands in memory"};
+    const struct place *q = &p->place[place];
     text_printf(out, "  place %s %s", q->name, scope_words[q->scope]);
     if (q->alias >= 0)
         text_printf(out, ", alias %s", p->place[q->alias].name);
-    if (share_leader(p, (int)(q - p->place)) != q - p->place && q->alias < 0)
-        text_printf(out, ", instead of %s", p->place[share_leader(p, (int)(q - p->place))].name);
+    else if (share_leader(p, place) != place)
+        text_printf(out, ", instead of %s", p->place[share_leader(p, place)].name);
     text_printf(out, ", %s, %d a %s in %s, stages %d", hows[q->how], q->rate, p->loop[q->clock].name,
                 p->loop[q->within].name, q->stages);
     for (int i = 0; i < q->fields; i++) {
@@ -78,10 +79,8 @@ static void dump_call(struct text *out, const struct pipeline *p, const struct c
     for (int i = 0; i < c->arguments; i++) {
         static const char *const touches[] = {"", "=", "+="};
         const struct argument *a = &c->argument[i];
-        const struct address none = {0};
-        text_printf(
-            out, "%s%s%s", i ? ", " : "", touches[a->touch],
-            address_text(out->arena, argument_base(out, p, a), a->of == ARGUMENT_CALL ? &none : &a->at));
+        text_printf(out, "%s%s%s", i ? ", " : "", touches[a->touch],
+                    address_text(out->arena, argument_base(out, p, a), &a->at));
     }
     text_puts(out, ")");
 }
@@ -99,7 +98,12 @@ static void dump_step(struct text *out, const struct pipeline *p, const struct s
         break;
     case STEP_FILL:
     case STEP_DRAIN:
-        text_printf(out, "%s %s", step_words[s->kind], l->name);
+    case STEP_ROW:
+    case STEP_NOTE:
+        text_printf(out, "%s %s", step_words[s->kind],
+                    s->kind == STEP_ROW    ? p->place[s->number].name
+                    : s->kind == STEP_NOTE ? s->note
+                                           : l->name);
         break;
     case STEP_COPY:
     case STEP_STORE:
@@ -118,12 +122,6 @@ static void dump_step(struct text *out, const struct pipeline *p, const struct s
         text_printf(out, s->note ? "if %s" : "block", s->note);
         if (s->below)
             text_printf(out, " of the first %d turns", s->below);
-        break;
-    case STEP_ROW:
-        text_printf(out, "row %s", p->place[s->number].name);
-        break;
-    case STEP_NOTE:
-        text_printf(out, "# %s", s->note);
         break;
     case STEP_WAIT:
         text_printf(out, "wait until %d groups are under way", s->number);
@@ -147,7 +145,7 @@ void pipeline_dump(struct text *out, const struct pipeline *p)
         text_printf(out, "  work of a turn %.0f instructions, of an edge %.0f bytes\n",
                     cost_instructions(&p->work), p->work.bytes);
     for (int i = 0; i < p->places; i++)
-        dump_place(out, p, &p->place[i]);
+        dump_place(out, p, i);
     for (int i = 0; i < p->steps; i++) {
         const struct step *s = &p->step[i];
         depth -= s->kind == STEP_END;

@@ -23,19 +23,12 @@ static int pitch_of(const struct place *q)
     return q->who == WHO_RUN && runs > 1 ? ((length + lane - 1) / lane | 1) * lane : length;
 }
 
-/* A number needs no whole chunk. */
-static void add_array(struct arena *a, struct layout *l, const struct place *q, const char *name, int n)
-{
-    const int align = q->type && !q->operand && n * q->size < CHUNK ? q->size : CHUNK;
-    layout_add(a, l, name, q->type ? q->type : "real", q->size, align,
-               n == 1 && !q->operand && q->type ? 0 : n, q->note);
-}
-
 /* Members of a struct for a place: one, of runs and, where the struct is not a version, of versions; or one
  * for each of its fields that have names. */
 static void add_place(struct arena *a, struct layout *l, const struct group *g, const struct place *q)
 {
     const struct field *f = q->field;
+    const char *type = q->type ? q->type : "real";
     struct layout *own = l;
     if (q->fields && f->name) {
         if (g->instead) {
@@ -43,17 +36,16 @@ static void add_place(struct arena *a, struct layout *l, const struct group *g, 
             *own = (struct layout){.align = CHUNK};
         }
         for (int i = 0; i < q->fields; i++)
-            layout_add(a, own, f[i].name,
-                       f[i].type ? f[i].type
-                       : q->type ? q->type
-                                 : "real",
-                       f[i].type ? f[i].size : q->size, CHUNK, f[i].runs * f[i].length,
-                       f[i].note ? f[i].note : q->note);
+            layout_add(a, own, f[i].name, f[i].type ? f[i].type : type, f[i].type ? f[i].size : q->size,
+                       CHUNK, f[i].runs * f[i].length, f[i].note ? f[i].note : q->note);
         if (g->instead)
             layout_nest(a, l, q->name, own, 0, NULL);
         return;
     }
-    add_array(a, l, q, q->name, q->fields && f->apart ? f->apart : q->pitch);
+    const int n = q->fields && f->apart ? f->apart : q->pitch;
+    const bool numbers = q->type && !q->operand; /* which need no whole chunk; one no array */
+    layout_add(a, l, q->name, type, q->size, numbers && n * q->size < CHUNK ? q->size : CHUNK,
+               numbers && n == 1 ? 0 : n, q->note);
     if (q->fields && (f->runs > 1 || f->apart))
         layout_repeat(l, f->runs);
     if (!g->alias && q->stages > 1)
@@ -92,12 +84,7 @@ static void add_groups(struct pipeline *p, struct layout *l, enum scope scope)
 void pipeline_layout(struct pipeline *p)
 {
     for (int i = 0; i < p->places; i++)
-        p->place[i].pitch = pitch_of(&p->place[i]);
-    for (int i = 0; i < p->places; i++) {
-        const int alias = p->place[i].alias;
-        if (alias >= 0)
-            p->place[i].pitch = p->place[alias].pitch;
-    }
+        p->place[i].pitch = pitch_of(&p->place[p->place[i].alias < 0 ? i : p->place[i].alias]);
     for (int i = 0; i < p->groups; i++)
         lay_out_group(p, i);
     p->of_warp = (struct layout){.note = "The shared memory of a warp.", .align = CHUNK};

@@ -78,12 +78,11 @@ struct field {
     int version;                   /* of several a turn: whose it is; -1: each has it */
     int runs;                      /* an item each, or one */
     int length;                    /* elements of a run */
-    int64_t
-        base;  /* of the first run in its row of memory; runs are rows of the operand, one after the other */
-    int at;    /* elements from the version's beginning to the first run */
-    int wide;  /* elements that a copy moves at a time */
-    int lane;  /* elements that a lane works on at a time */
-    int apart; /* from a run to the next, where that is not the place's pitch; 0 */
+    int64_t base;     /* of the first run in its row of memory; runs are rows of the operand, in turn */
+    int at;           /* elements from the version's beginning to the first run */
+    int wide;         /* elements that a copy moves at a time */
+    int lane;         /* elements that a lane works on at a time */
+    int apart;        /* from a run to the next, where that is not the place's pitch; 0 */
     const char *type; /* of an element, and its bytes, where they are not the place's; NULL */
     int size;
 };
@@ -115,8 +114,7 @@ struct place {
     enum who who; /* how calls touch it */
     int piece;    /* bytes that its copies move at a time */
     bool keep;    /* lines of memory that it comes from are read again soon */
-    bool
-        shifted; /* rows begin anywhere: they come in whole chunks, as they are in memory (cgtp_shifted.h); */
+    bool shifted; /* rows begin anywhere: they come in whole chunks, as in memory (cgtp_shifted.h); */
     const struct operand *shift_of; /* it says how far from a chunk one of this begins; NULL: of none */
     bool summed; /* of the launch: over all units, a team has a row, which leaves when all are done; of a
                   * loop:  over warps, each has a run */
@@ -193,8 +191,7 @@ struct call {
     bool scaled;       /* and once more: it has factors */
     int arguments;
     struct argument *argument;
-    int path; /* whose code it is, where that is not in the runtime: it is named when it is written; else -1
-               */
+    int path; /* whose code it is, which is named when it is written; -1: it is in the runtime */
     const struct code *code;
     const struct matrix *matrix; /* of its only path, where that is not the path's own; NULL */
     int forms;                   /* terms, beyond the first of each, of what it makes for all channels */
@@ -324,18 +321,17 @@ struct pipeline {
     int steps, step_capacity;
     struct step *step;
     int inside;              /* the loop in which steps are added */
-    int aligned[SLOT_COUNT]; /* elements: rows in memory, and what paths have of them, begin and end at
-                                multiples of so many; */
+    int aligned[SLOT_COUNT]; /* rows in memory, and paths' parts of them, are multiples of so many elements;
+                              */
     int aligned_edges;       /* the same of rows of the buffer of edges */
-    int sets,
-        set_capacity; /* of paths that it computes, one after the other; calls name those of the first */
-    struct path_list *set;
+    int sets, set_capacity;
+    struct path_list *set; /* that it computes, one after the other; calls name those of the first */
     /* By the passes: */
     struct layout of_warp, of_team, of_block; /* shared memory: layout.c */
     struct register_count registers;          /* registers.c */
     struct work planned, work;                /* of its edges: as it was chosen by; cost.c */
     struct meets *meets;                      /* of accesses, as far as they were asked for: share.c */
-    struct synced *synced;                    /* what was found of others; NULL: nothing is kept */
+    struct answers *synced;                   /* what was found of others; NULL: nothing is kept */
     struct answers *answers;                  /* the same, of those of the same codes alone */
     const char *unsound;                      /* why it has no waits and barriers; NULL: it has */
 };

@@ -5,35 +5,6 @@
 #include "pipeline/share.h"
 #include "pipeline/trace.h"
 
-struct printer {
-    struct out *o;
-    struct arena *a;
-    const struct pipeline *p;
-    const struct print_words *words;
-    int *advanced; /* [groups]: versions that have been brought in this turn */
-    int *version;  /* [groups]: which of a turn has a name, where it is an array's; -1: none */
-    bool filling;  /* before the first turn */
-    int open;      /* brackets; */
-    bool bare[64]; /* those without braces */
-};
-
-static const char *number(const struct printer *c, long long n)
-{
-    return arena_printf(c->a, "%lld", n);
-}
-
-static int threads(const struct pipeline *p)
-{
-    return p->worker.lanes * p->worker.warps * p->worker.teams;
-}
-
-/* ---- places ---- */
-
-static const struct place *leader(const struct pipeline *p, int place)
-{
-    return &p->place[share_leader(p, place)];
-}
-
 /* What counts the stages of a ring. */
 static const char *counter_of(const struct place *q)
 {
@@ -49,27 +20,23 @@ static const char *stage_of(const struct printer *c, int place, int index, int s
         return "0";
     const int ahead = (skew - c->filling) * q->rate + index - (c->filling ? 0 : c->advanced[q->group]);
     const int d = (ahead % q->stages + q->stages) % q->stages;
-    return c->filling       ? number(c, d)
+    return c->filling       ? arena_printf(c->a, "%d", d)
            : d == 0         ? counter
            : q->stages == 2 ? arena_printf(c->a, "1 - %s", counter)
                             : arena_printf(c->a, "(%s + %d) %% %d", counter, d, q->stages);
 }
 
-static const char *owner_of(const struct place *q)
-{
-    return q->scope == SCOPE_BLOCK ? "block" : "own";
-}
-
 /* "own.rows[0].x_" */
 static const char *version_of(const struct printer *c, int place, int index, int skew)
 {
-    const struct place *q = leader(c->p, place);
+    const struct place *q = &c->p->place[share_leader(c->p, place)];
     const struct group *g = &c->p->group[q->group];
-    if (!g->alias)
-        return arena_printf(c->a, "%s.%s.%s", owner_of(q), g->name, q->name);
-    if (skew == 0 && c->version[q->group] == index)
-        return arena_printf(c->a, "%s.%s", g->alias, q->name);
-    return arena_printf(c->a, "%s.%s[%s].%s", owner_of(q), g->name, stage_of(c, place, index, skew), q->name);
+    const char *from = edges_group(c, q);
+    if (g->alias && skew == 0 && c->version[q->group] == index)
+        from = g->alias;
+    else if (g->alias)
+        from = arena_printf(c->a, "%s[%s]", from, stage_of(c, place, index, skew));
+    return arena_printf(c->a, "%s.%s", from, q->name);
 }
 
 /* Do calls of these steps touch the place? */
@@ -91,11 +58,10 @@ static bool is_named_by(const struct place *q, const struct step *bracket)
 }
 
 /* Names a bracket's versions, and where in them the lane's rows begin. */
-static void print_names(struct printer *c, int at)
+static void print_names(struct printer *c, const struct step *s)
 {
     const struct pipeline *p = c->p;
-    const struct step *s = &p->step[at];
-    const int end = trace_end(p, at), index = s->kind == STEP_BLOCK ? s->number : 0;
+    const int at = c->at, end = trace_end(p, at), index = s->kind == STEP_BLOCK ? s->number : 0;
     for (int g = 0; g < p->groups; g++) {
         bool named = false, written = false;
         int place = 0;
@@ -107,7 +73,6 @@ static void print_names(struct printer *c, int at)
             }
         if (!named)
             continue;
-        c->version[g] = -1;
         line(c->o, "%s%s_%s &%s = own.%s[%s];", written ? "" : "const ", c->words->name, p->group[g].type,
              p->group[g].alias, p->group[g].name, stage_of(c, place, index, 0));
         c->version[g] = index;
@@ -122,63 +87,35 @@ static void print_names(struct printer *c, int at)
 
 /* ---- what moves ---- */
 
-/* Elements of n rows of an operand. */
-static const char *rows_apart(const struct printer *c, const struct operand *o, int n)
-{
-    const char *stride = operand_stride(o);
-    return !stride  ? number(c, (long long)o->dim * n)
-           : n == 1 ? arena_printf(c->a, "l.%s", stride)
-                    : arena_printf(c->a, "%d * l.%s", n, stride);
-}
-
 /* The unit that is worked on so many turns from here. */
 static const char *unit_of(const struct printer *c, const struct place *q, int skew)
 {
     return skew > (c->filling ? 1 : 0) ? "next" : c->p->loop[q->clock].name;
 }
 
-static const char *row_of(const struct printer *c, const struct place *q, const struct field *f, int skew)
-{
-    const struct address at = {.offset = f->base};
-    return address_text(c->a,
-                        arena_printf(c->a, "l.%s + %s * (int64_t)%s", q->operand->array, unit_of(c, q, skew),
-                                     rows_apart(c, q->operand, c->p->items)),
-                        &at);
-}
-
-/* "<72, true>" */
-static const char *shape_of(const struct printer *c, const struct field *f)
-{
-    const char *at = f->at ? arena_printf(c->a, ", %d", f->at) : "";
-    return arena_printf(c->a, "<%d, %s%s>", f->length, f->wide > 1 ? "true" : "false", at);
-}
-
-static bool has_version(const struct field *f, int index)
-{
-    return f->version < 0 || index < 0 || f->version == index;
-}
-
-static void print_copy(struct printer *c, const struct step *s)
+/* A copy, a store. */
+static void print_rows(struct printer *c, const struct step *s)
 {
     const struct access *a = &s->access[0];
     const struct place *q = &c->p->place[a->place];
-    const int index = a->index < 0 ? 0 : a->index;
-    for (int i = 0; i < q->fields; i++)
-        if (has_version(&q->field[i], index))
-            line(c->o, "cgtp_copy_tile%s(%s, %s, %s, count_of(%s), lane, %s);", shape_of(c, &q->field[i]),
-                 version_of(c, a->place, index, s->skew), row_of(c, q, &q->field[i], s->skew),
-                 rows_apart(c, q->operand, 1), unit_of(c, q, s->skew), q->keep ? "keep" : "once");
-}
-
-static void print_store(struct printer *c, const struct step *s)
-{
-    const struct access *a = &s->access[0];
-    const struct place *q = &c->p->place[a->place];
-    for (int i = 0; i < q->fields; i++)
-        if (has_version(&q->field[i], a->index))
-            line(c->o, "cgtp_put_tile%s(%s, %s, %s, count, lane);", shape_of(c, &q->field[i]),
-                 row_of(c, q, &q->field[i], 0), rows_apart(c, q->operand, 1),
-                 version_of(c, a->place, a->index, 0));
+    const struct operand *o = q->operand;
+    const char *unit = unit_of(c, q, s->skew), *version = version_of(c, a->place, a->index, s->skew),
+               *tile = operand_stride(o) ? arena_printf(c->a, "%d * %s", c->p->items, edges_stride(c, o))
+                                         : arena_printf(c->a, "%lld", (long long)o->dim * c->p->items),
+               *tiles = arena_printf(c->a, "l.%s + %s * (int64_t)%s", o->array, unit, tile);
+    for (const struct field *f = q->field; f < q->field + q->fields; f++) {
+        if (f->version >= 0 && f->version != a->index)
+            continue;
+        const char *row = address_text(c->a, tiles, &(struct address){.offset = f->base}),
+                   *shape = arena_printf(c->a, f->at ? "%d, %s, %d" : "%d, %s", f->length,
+                                         f->wide > 1 ? "true" : "false", f->at);
+        if (s->kind == STEP_COPY)
+            line(c->o, "cgtp_copy_tile<%s>(%s, %s, %s, count_of(%s), lane, %s);", shape, version, row,
+                 edges_stride(c, o), unit, q->keep ? "keep" : "once");
+        else
+            line(c->o, "cgtp_put_tile<%s>(%s, %s, %s, count, lane);", shape, row, edges_stride(c, o),
+                 version);
+    }
 }
 
 /* The next version of a ring takes its turn: of several a unit, when copies for one have begun; of one, when
@@ -195,39 +132,35 @@ static void advance(struct printer *c, const struct place *q)
 }
 
 /* Neighbouring copies of one turn, if there is that turn; asked for the present one, too, as compilers then
- * leave addresses where they are used (2 % of a loop's instructions). Returns the last one's number. */
-static int print_copies(struct printer *c, int i)
+ * leave addresses where they are used (2 % of a loop's instructions). */
+static void print_copies(struct printer *c, const struct step *s)
 {
-    const struct pipeline *p = c->p;
-    const struct place *first = &p->place[p->step[i].access[0].place];
-    const int skew = p->step[i].skew;
-    line(c->o, "if (%s < tiles) {", unit_of(c, first, skew));
-    print_copy(c, &p->step[i]);
-    while (i + 1 < p->steps && p->step[i + 1].kind == STEP_COPY && p->step[i + 1].skew == skew)
-        print_copy(c, &p->step[++i]);
+    const struct place *first = &c->p->place[s->access[0].place];
+    const struct step *const all = c->p->step;
+    line(c->o, "if (%s < tiles) {", unit_of(c, first, s->skew));
+    print_rows(c, s);
+    while (c->at + 1 < c->p->steps && all[c->at + 1].kind == STEP_COPY && all[c->at + 1].skew == s->skew)
+        print_rows(c, &all[++c->at]);
     line(c->o, "}");
     if (place_is_in_parts(first) && !c->filling)
         advance(c, first);
-    return i;
 }
 
 /* The steps of a loop that are ahead of it, before its first turn: of one turn, as none is two ahead. */
-static void print_fill(struct printer *c, int loop)
+static void print_fill(struct printer *c, const struct step *fill)
 {
     const struct pipeline *p = c->p;
-    int at = 0;
-    while (!(p->step[at].kind == STEP_LOOP && p->step[at].loop == loop))
-        at++;
+    const int at = c->at, begin = trace_begin(p, fill->loop), end = trace_end(p, begin);
     c->filling = true;
-    for (int i = at, end = trace_end(p, at); i < end; i++) {
-        if (p->step[i].skew <= 0)
-            continue;
-        if (p->step[i].kind == STEP_COPY)
-            i = print_copies(c, i);
-        else if (p->step[i].kind == STEP_COMMIT)
+    for (c->at = begin; c->at < end; c->at++) {
+        const struct step *s = &p->step[c->at];
+        if (s->kind == STEP_COPY && s->skew > 0)
+            print_copies(c, s);
+        else if (s->kind == STEP_COMMIT && s->skew > 0)
             line(c->o, "cgtp_copies_commit();");
     }
     c->filling = false;
+    c->at = at;
 }
 
 /* At a turn's end: rings of one version a turn. */
@@ -246,97 +179,52 @@ static void end_turn(struct printer *c, int loop)
 
 /* ---- brackets ---- */
 
-static void print_counted(struct printer *c, const struct loop *l, bool bare)
+/* Counted loops of one call have no braces. */
+static bool is_bare(const struct pipeline *p, int loop)
 {
-    const char *less = l->less ? arena_printf(c->a, " - %s", l->less) : "";
-    const char *step =
-        l->by == 1 ? arena_printf(c->a, "%s++", l->name) : arena_printf(c->a, "%s += %d", l->name, l->by);
-    if (l->end - l->first <= l->by && !l->unroll && !l->less) {
-        line(c->o, "{");
-        line(c->o, "constexpr int %s = %d;", l->name, l->first);
-        return;
-    }
-    if (!l->unroll)
-        line(c->o, "CGTP_LOOP");
-    line(c->o, "%sfor (int %s = %d; %s < %d%s; %s)%s", l->unroll ? "CGTP_UNROLL " : "", l->name, l->first,
-         l->name, l->end, less, step, bare ? "" : " {");
+    const int begin = trace_begin(p, loop);
+    return p->loop[loop].unroll && trace_end(p, begin) == begin + 2;
 }
 
-/* Opens a loop over units; counted loops of one call have no braces. */
-static void print_loop(struct printer *c, int at)
+/* Opens a loop over units, or a counted one, which is a block where it turns once. */
+static void print_loop(struct printer *c, const struct step *s)
 {
-    const struct loop *l = &c->p->loop[c->p->step[at].loop];
-    const bool bare = l->unroll && trace_end(c->p, at) == at + 2;
-    c->bare[c->open++] = bare;
-    if (l->counted) {
-        print_counted(c, l, bare);
-        return;
+    const struct loop *l = &c->p->loop[s->loop];
+    const char *less = l->less ? arena_printf(c->a, " - %s", l->less) : "",
+               *step = l->by == 1 ? "++" : arena_printf(c->a, " += %d", l->by);
+    const bool once = l->counted && l->end - l->first <= l->by && !l->unroll && !l->less;
+    if (!l->unroll && !once)
+        line(c->o, "CGTP_LOOP");
+    if (once) {
+        line(c->o, "{");
+        line(c->o, "constexpr int %s = %d;", l->name, l->first);
+    } else if (l->counted) {
+        line(c->o, "%sfor (int %s = %d; %s < %d%s; %s%s)%s", l->unroll ? "CGTP_UNROLL " : "", l->name,
+             l->first, l->name, l->end, less, l->name, step, is_bare(c->p, s->loop) ? "" : " {");
+    } else {
+        line(c->o, "for (; %s < tiles; %s += step) {", l->name, l->name);
+        line(c->o, "const int64_t next = %s + step;", l->name);
+        line(c->o, "const int count = count_of(%s);", l->name);
+        print_names(c, s);
     }
-    line(c->o, "CGTP_LOOP");
-    line(c->o, "for (; %s < tiles; %s += step) {", l->name, l->name);
-    line(c->o, "const int64_t next = %s + step;", l->name);
-    line(c->o, "const int count = count_of(%s);", l->name);
-    print_names(c, at);
 }
 
 static void print_end(struct printer *c, const struct step *s)
 {
     if (s->loop != LOOP_LAUNCH && !c->p->loop[s->loop].counted)
         end_turn(c, s->loop);
-    if (!c->bare[--c->open])
+    if (s->loop == LOOP_LAUNCH || !is_bare(c->p, s->loop))
         line(c->o, "}");
 }
 
-/* A step; returns the number of the last one that was printed with it. */
-static int print_step(struct printer *c, int i)
+static void print_block(struct printer *c, const struct step *s)
 {
-    const struct step *s = &c->p->step[i];
-    struct edges rest = {.o = c->o, .a = c->a, .p = c->p, .rows = true}; /* what is printed as with edges */
-    if (edges_of_launch(&rest, s))
-        return i;
-    switch (s->kind) {
-    case STEP_LOOP:
-        print_loop(c, i);
-        return i;
-    case STEP_BLOCK:
-        c->bare[c->open++] = false;
-        line(c->o, "{");
-        if (s->number >= 0)
-            print_names(c, i);
-        return i;
-    case STEP_END:
-        print_end(c, s);
-        return i;
-    case STEP_FILL:
-        print_fill(c, s->loop);
-        return i;
-    case STEP_COPY:
-        return print_copies(c, i);
-    case STEP_STORE:
-        print_store(c, s);
-        return i;
-    case STEP_LAUNCH_WAIT:
-        line(c->o, "cgtp_launch_wait();");
-        return i;
-    default:
-        return edges_step(&rest, i);
-    }
+    line(c->o, "{");
+    if (s->number >= 0)
+        print_names(c, s);
 }
 
 /* ---- the whole ---- */
-
-static void print_structs(struct out *o, struct pipeline *p, const char *name)
-{
-    for (int i = 0; i < p->groups; i++) {
-        struct group *g = &p->group[i];
-        if (g->type && g->layout.bytes) {
-            g->layout.name = arena_printf(p->arena, "%s_%s", name, g->type);
-            layout_print(o, &g->layout);
-        }
-    }
-    p->of_team.name = arena_printf(p->arena, "%s_warp", name);
-    p->of_block.name = arena_printf(p->arena, "%s_block", name);
-}
 
 static void print_head(struct printer *c)
 {
@@ -350,8 +238,8 @@ static void print_head(struct printer *c)
          "/* %s: a block of %d threads per multiprocessor, with %d bytes of dynamic shared memory: %d warps, "
          "each "
          "with tiles of its own at equal distances. %s */",
-         name, threads(p), p->of_block.bytes, p->worker.teams, c->words->note);
-    line(o, "CGTP_KERNEL(%d, 1) %s(const launch l)", threads(p), name);
+         name, share_threads(p, SCOPE_BLOCK), p->of_block.bytes, p->worker.teams, c->words->note);
+    line(o, "CGTP_KERNEL(%d, 1) %s(const launch l)", share_threads(p, SCOPE_BLOCK), name);
     line(o, "{");
     line(o, "CGTP_SHARED(shared);");
     line(o, "const int lane = cgtp_lane(), warp = cgtp_uniform(cgtp_warp());");
@@ -378,21 +266,31 @@ static void print_head(struct printer *c)
 
 void pipeline_print_cuda(struct out *o, const struct pipeline *p, const struct print_words *words)
 {
-    struct printer c = {.o = o, .a = o->text->arena, .p = p, .words = words};
+    static print_function *const own[STEP_KINDS] = {
+        [STEP_LOOP] = print_loop, [STEP_BLOCK] = print_block, [STEP_END] = print_end,
+        [STEP_FILL] = print_fill, [STEP_COPY] = print_copies, [STEP_STORE] = print_rows};
+    struct printer c = {.o = o, .a = o->text->arena, .p = p, .words = words, .side = 1, .rows = true};
     c.advanced = NEW_ARRAY(c.a, int, p->groups + 1);
     c.version = NEW_ARRAY(c.a, int, p->groups + 1);
     for (int i = 0; i < p->groups; i++)
         c.version[i] = -1;
     print_head(&c);
-    for (int i = 0; i < p->steps; i++)
-        i = print_step(&c, i);
+    edges_steps(&c, own);
     line(o, "}");
     blank(o);
 }
 
 void pipeline_print_structs(struct out *o, struct pipeline *p, const char *name)
 {
-    print_structs(o, p, name);
+    for (int i = 0; i < p->groups; i++) {
+        struct group *g = &p->group[i];
+        if (g->type && g->layout.bytes) {
+            g->layout.name = arena_printf(p->arena, "%s_%s", name, g->type);
+            layout_print(o, &g->layout);
+        }
+    }
+    p->of_team.name = arena_printf(p->arena, "%s_warp", name);
+    p->of_block.name = arena_printf(p->arena, "%s_block", name);
     layout_print(o, &p->of_team);
     layout_print(o, &p->of_block);
 }

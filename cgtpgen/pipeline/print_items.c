@@ -8,42 +8,33 @@
 
 enum { RING, ROWS };
 
-struct items {
-    struct edges c;
-    int block;                 /* loop: over the channel blocks of an item; */
-    const struct place *first; /* the first of its sets, of which there are `rate`; */
-    int set;                   /* that which is worked on */
-};
-
-/* One past the last of the fields of a place that one template moves, from number `first` on: those of an
- * operand and a spread. */
-static int end_of(const struct place *q, int first)
+/* Is it the first of the fields that one template moves, those of an operand and a spread? */
+static bool is_first(const struct place *q, int field)
 {
-    int end = first + 1;
-    while (end < q->fields && q->field[end].operand == q->field[first].operand &&
-           q->field[end].spread == q->field[first].spread)
-        end++;
-    return end;
+    const struct field *f = &q->field[field];
+    return f->operand && edges_first(q, f->operand, f->spread) == field;
 }
 
 /* ---- tables ---- */
 
 /* "set0_z", "rows_of_64_x"; of rows of x that are stored, "set0_end" */
-static const char *table_of(const struct items *n, const struct place *q, const struct field *f)
+static const char *table_of(const struct printer *c, const struct place *q, const struct field *f)
 {
     static const char *const names[SLOT_COUNT] = {[SLOT_X] = "x", [SLOT_W] = "w", [SLOT_G] = "z"};
     const bool end = f->operand->slot == SLOT_X && f->operand->output;
-    return arena_printf(n->c.a, "%s%s_%s", q->name, n->c.p->spread[f->spread].name,
+    return arena_printf(c->a, "%s%s_%s", q->name, c->p->spread[f->spread].name,
                         end ? "end" : names[f->operand->slot]);
 }
 
-static void print_table(struct items *n, const struct place *q, int first, int end)
+static void print_table(struct printer *c, const struct place *q, int first)
 {
-    struct text list = {.arena = n->c.a};
+    struct text list = {.arena = c->a};
     const struct field *f = &q->field[first];
     const bool weights = f->operand->slot == SLOT_W;
-    for (int i = first; i < end; i++) {
+    for (int i = first; i < q->fields; i++) {
         const struct operand_block *b = f->operand->block;
+        if (q->field[i].operand != f->operand || q->field[i].spread != f->spread)
+            continue;
         while (b->offset != q->field[i].base)
             b++;
         text_puts(&list, list.n ? ", " : "");
@@ -55,158 +46,139 @@ static void print_table(struct items *n, const struct place *q, int first, int e
             text_printf(&list, "{%d, %lld, %lld}", b->components, (long long)b->offset,
                         (long long)b->component);
     }
-    line(n->c.o, "struct %s : part%s { static constexpr %s[] = {%s}; };", table_of(n, q, f),
-         n->c.p->spread[f->spread].name, weights ? "int64_t offset" : "cgtp_segment segment",
+    line(c->o, "struct %s : part%s { static constexpr %s[] = {%s}; };", table_of(c, q, f),
+         c->p->spread[f->spread].name, weights ? "int64_t offset" : "cgtp_segment segment",
          text_string(&list));
 }
 
 /* Each once, whichever operands of a slot have it. */
-static void print_tables(struct items *n)
+static void print_tables(struct printer *c)
 {
-    const struct pipeline *p = n->c.p;
-    struct text told = {.arena = n->c.a};
+    const struct pipeline *p = c->p;
+    struct text told = {.arena = c->a};
     int aligned = p->aligned[0];
     for (int i = 1; i < SLOT_COUNT; i++)
         aligned = aligned < p->aligned[i] ? aligned : p->aligned[i];
-    line(n->c.o, "/* Where irreps segments and weights are in rows. */");
+    line(c->o, "/* Where irreps segments and weights are in rows. */");
     for (int i = 0; i < p->spreads; i++)
-        line(n->c.o,
+        line(c->o,
              "struct part%s { [[maybe_unused]] static constexpr int mul = %d, channels = %d, lanes = %d, "
              "blocks = %d, aligned = %d; };",
              p->spread[i].name, p->spread[i].mul, p->spread[i].channels, p->spread[i].lanes,
              p->spread[i].blocks, aligned);
     for (int i = 0; i < p->places; i++)
-        for (int k = 0, end; k < p->place[i].fields; k = end) {
+        for (int k = 0; k < p->place[i].fields; k++) {
             const struct place *q = &p->place[i];
             const char *word =
-                q->field[k].spread < 0 ? "" : arena_printf(n->c.a, " %s ", table_of(n, q, &q->field[k]));
-            end = end_of(q, k);
+                q->field[k].spread < 0 ? "" : arena_printf(c->a, " %s ", table_of(c, q, &q->field[k]));
             if (*word && !strstr(text_string(&told), word))
-                print_table(n, q, k, end);
+                print_table(c, q, k);
             text_puts(&told, word);
         }
-    blank(n->c.o);
+    blank(c->o);
 }
 
 /* ---- what moves ---- */
 
-/* Has a warp several items side by side? */
-static bool abreast(const struct items *n)
-{
-    return n->c.p->loop[n->block].side > 1;
-}
-
-static int lanes_of_item(const struct items *n)
-{
-    return n->c.p->worker.lanes / n->c.p->loop[n->block].side;
-}
-
 /* A row of y, of the items side by side one each. */
-static void print_row_copy(struct items *n, const struct operand *o, const char *to, const char *row)
+static void print_row_copy(struct printer *c, const struct operand *o, const char *to, const char *row)
 {
-    const int lanes = lanes_of_item(n);
-    if (abreast(n))
-        line(n->c.o, "cgtp_copy_lanes_row<%lld, %d>(%s, %s + cgtp_row_begin<%lld, %d>(lane), lane, stream);",
+    const int lanes = edges_lanes(c);
+    if (edges_abreast(c))
+        line(c->o, "cgtp_copy_lanes_row<%lld, %d>(%s, %s + cgtp_row_begin<%lld, %d>(lane), lane, stream);",
              (long long)o->dim, lanes, to, row, (long long)o->dim, lanes);
     else if (operand_size(o) == 2)
-        line(n->c.o, "cgtp_copy_words<%lld>(%s, %s, lane, stream);", (long long)o->dim, to, row);
+        line(c->o, "cgtp_copy_words<%lld>(%s, %s, lane, stream);", (long long)o->dim, to, row);
     else
-        line(n->c.o, "cgtp_copy_row(%s, %s, lane, stream);", to, row);
+        line(c->o, "cgtp_copy_row(%s, %s, lane, stream);", to, row);
 }
 
 /* Starts the copies of a version of the place, which is `from`; some channel blocks have none of a spread. */
-static void print_copies(struct items *n, const struct place *q, const char *from)
+static void print_copies(struct printer *c, const struct place *q, const char *from)
 {
-    if (n->c.p->group[q->group].instead)
-        from = arena_printf(n->c.a, "%s.%s", from, q->name);
-    for (int i = 0, end; i < q->fields; i = end) {
+    if (c->p->group[q->group].instead)
+        from = arena_printf(c->a, "%s.%s", from, q->name);
+    for (int i = 0; i < q->fields; i++) {
         const struct field *f = &q->field[i];
         const struct operand *o = f->operand;
-        end = end_of(q, i);
-        if (!o)
+        if (!is_first(q, i))
             continue;
-        const char *to = edges_field(&n->c, q, i, from),
-                   *row = arena_printf(n->c.a, "l.%s + %s * %s", o->array, abreast(n) ? "item" : "ahead.item",
-                                       edges_stride(&n->c, o));
-        struct text list = {.arena = n->c.a};
-        for (int k = i; k < end; k++)
-            text_printf(&list, ", %s", edges_field(&n->c, q, k, from));
-        if (f->spread >= 0 && n->c.p->spread[f->spread].blocks < n->c.p->loop[n->block].end)
-            line(n->c.o, "if (ahead.block < %d)", n->c.p->spread[f->spread].blocks);
+        const char *to = edges_field(c, q, i, from),
+                   *row = edges_nth(c, o, edges_abreast(c) ? "item" : "ahead.item");
+        if (f->spread >= 0 && c->p->spread[f->spread].blocks < c->p->loop[c->block].end)
+            line(c->o, "if (ahead.block < %d)", c->p->spread[f->spread].blocks);
         if (o->slot == SLOT_W)
-            line(n->c.o, "cgtp_copy_weights<%s>(%s, %s, ahead.block, lane, stream);", table_of(n, q, f), to,
+            line(c->o, "cgtp_copy_weights<%s>(%s, %s, ahead.block, lane, stream);", table_of(c, q, f), to,
                  row);
         else if (f->spread >= 0)
-            line(n->c.o, "cgtp_copy_segments<%s>(%s, ahead.block, lane, stream%s);", table_of(n, q, f), row,
-                 text_string(&list));
+            line(c->o, "cgtp_copy_segments<%s>(%s, ahead.block, lane, stream%s);", table_of(c, q, f), row,
+                 edges_fields(c, q, i, from));
         else
-            print_row_copy(n, o, to, row);
+            print_row_copy(c, o, to, row);
     }
 }
 
-static void print_store(struct items *n, const struct place *q)
+static void print_store(struct printer *c, const struct step *s)
 {
-    for (int i = 0, end; i < q->fields; i = end) {
-        const struct operand *o = q->field[i].operand;
-        struct text list = {.arena = n->c.a};
-        end = end_of(q, i);
-        for (int k = i; k < end; k++)
-            text_printf(&list, ", %s", edges_version(&n->c, q, k));
-        if (abreast(n))
-            line(n->c.o, "if (there)");
-        line(n->c.o, "cgtp_write_segments<%s, CGTP_STORE>(l.%s + %s * %s, now.block, lane%s);",
-             table_of(n, q, &q->field[i]), o->array, n->c.item, edges_stride(&n->c, o), text_string(&list));
+    const struct place *q = &c->p->place[s->access[0].place];
+    for (int i = 0; i < q->fields; i++) {
+        if (!is_first(q, i))
+            continue;
+        if (edges_abreast(c))
+            line(c->o, "if (there)");
+        line(c->o, "cgtp_write_segments<%s, CGTP_STORE>(%s, now.block, lane%s);",
+             table_of(c, q, &q->field[i]), edges_nth(c, q->field[i].operand, c->item),
+             edges_fields(c, q, i, NULL));
     }
 }
 
 /* " * 6", "" */
-static const char *times(const struct items *n, int by)
+static const char *times(const struct printer *c, int by)
 {
-    return by > 1 ? arena_printf(n->c.a, " * %d", by) : "";
+    return by > 1 ? arena_printf(c->a, " * %d", by) : "";
 }
 
 /* Where the lane's gradients of weights go. */
-static void print_row(struct items *n, const struct place *q)
+static void print_row(struct printer *c, const struct step *s)
 {
-    const struct spread *s = &n->c.p->spread[0];
-    if (abreast(n)) {
-        line(n->c.o, "%s *const %sout = l.%s + item * %s + lane %% %d%s;", edges_type(&n->c, q->operand),
-             q->name, q->operand->array, edges_stride(&n->c, q->operand), lanes_of_item(n),
-             times(n, s->channels));
-        return;
-    }
-    line(n->c.o, "%s *const %sout = l.%s + now.item * %s + now.block * %d + lane%s;",
-         edges_type(&n->c, q->operand), q->name, q->operand->array, edges_stride(&n->c, q->operand),
-         n->c.p->worker.lanes * s->channels, times(n, s->channels));
+    const struct place *q = &c->p->place[s->number];
+    const int channels = c->p->spread[0].channels;
+    const char *lane = edges_abreast(c)
+                           ? arena_printf(c->a, "lane %% %d", edges_lanes(c))
+                           : arena_printf(c->a, "now.block * %d + lane", c->p->worker.lanes * channels);
+    line(c->o, "%s *const %sout = %s + %s%s;", edges_type(c, q->operand), q->name,
+         edges_nth(c, q->operand, c->item), lane, times(c, channels));
 }
 
 /* ---- a loop over all items ---- */
 
 /* The functions that start the copies of sets, and of a channel block with the first. */
-static void print_fill(struct items *n, int loop)
+static void print_fill(struct printer *c, const struct step *s)
 {
-    const struct pipeline *p = n->c.p;
+    const int loop = s->loop;
+    const struct pipeline *p = c->p;
     const struct place *rows = NULL;
-    const char *name = n->c.words->name;
-    struct text first = {.arena = n->c.a};
-    struct out *o = n->c.o;
-    n->block = loop;
-    n->c.item = abreast(n) ? "item" : "now.item";
+    const char *name = c->words->name;
+    struct text first = {.arena = c->a};
+    struct out *o = c->o;
+    c->block = loop;
+    c->side = p->loop[loop].side;
+    c->item = edges_abreast(c) ? "item" : "now.item";
     for (int i = p->places - 1; i >= 0; i--)
         if (p->place[i].how == HOW_ASYNC && p->place[i].clock == loop)
-            *(p->place[i].group == RING ? &n->first : &rows) = &p->place[i];
-    const int sets = n->first->rate, ahead = n->first->stages - 1;
+            *(p->place[i].group == RING ? &c->first : &rows) = &p->place[i];
+    const int sets = c->first->rate, ahead = c->first->stages - 1;
     line(o, "{ /* the channel block that is worked on; that is loaded */");
     line(o, "cgtp_channel_blocks<%s_rows, %d, %d%s> now(own.rows, %d), ahead = now;", name, rows->stages,
          p->loop[loop].end,
-         p->loop[loop].group > 1 ? arena_printf(n->c.a, ", %d, %d", p->loop[loop].side, p->loop[loop].group)
+         p->loop[loop].group > 1 ? arena_printf(c->a, ", %d, %d", p->loop[loop].side, p->loop[loop].group)
                                  : "",
          p->worker.teams);
-    line(o, "const int turns = now.left(%s)%s;", n->c.words->items, times(n, sets));
+    line(o, "const int turns = now.left(%s)%s;", c->words->items, times(c, sets));
     line(o, "cgtp_ring<%s_stage, %d> ring(own.ring);", name, ahead + 1);
     line(o, "/* Start the copies of a turn into a stage (see cgtp_ring). */");
     for (int i = 0; i < sets; i++) {
-        const struct place *q = &n->first[i];
+        const struct place *q = &c->first[i];
         const bool comes = q->field[0].operand;
         line(o, "auto load_%s = [&](int, %s_stage &%s, int%s) {", q->name, name, comes ? "to" : "",
              comes || i == 0 ? " lane" : "");
@@ -215,11 +187,11 @@ static void print_fill(struct items *n, int loop)
             if (rows->field[0].operand)
                 line(o, "%s_rows &rows = ahead.lanes_own(lane);", name);
         }
-        if (abreast(n) && (comes || (i == 0 && rows->field[0].operand)))
-            line(o, "const int64_t item = ahead.nth(lane / %d, %s);", lanes_of_item(n), n->c.words->items);
+        if (edges_abreast(c) && (comes || (i == 0 && rows->field[0].operand)))
+            line(o, "const int64_t item = ahead.nth(lane / %d, %s);", edges_lanes(c), c->words->items);
         if (i == 0)
-            print_copies(n, rows, "rows");
-        print_copies(n, q, "to");
+            print_copies(c, rows, "rows");
+        print_copies(c, q, "to");
         line(o, "};");
         if (i < ahead)
             text_printf(&first, "%sload_%s", i ? ", " : "", q->name);
@@ -228,93 +200,66 @@ static void print_fill(struct items *n, int loop)
 }
 
 /* Over items, over the channel blocks of one, or over all channel blocks. */
-static void print_loop(struct items *n, int loop)
+static void print_loop(struct printer *c, const struct step *s)
 {
-    line(n->c.o, "CGTP_LOOP");
-    line(n->c.o, n->c.p->loop[loop].counted ? "do {" : "for (int done = 0; done < turns;) {");
-    if (loop != n->block)
+    line(c->o, "CGTP_LOOP");
+    line(c->o, c->p->loop[s->loop].counted ? "do {" : "for (int done = 0; done < turns;) {");
+    if (s->loop != c->block)
         return;
-    line(n->c.o, "now.advance();");
-    if (!abreast(n))
+    line(c->o, "now.advance();");
+    if (!edges_abreast(c))
         return;
-    const char *items = n->c.words->items;
-    line(n->c.o, "[[maybe_unused]] const int side = lane / %d;", lanes_of_item(n));
-    line(n->c.o, "const int64_t item = now.nth(side, %s);", items);
-    line(n->c.o, "const bool there = now.item + side < %s;", items);
+    const char *items = c->words->items;
+    line(c->o, "[[maybe_unused]] const int side = lane / %d;", edges_lanes(c));
+    line(c->o, "const int64_t item = now.nth(side, %s);", items);
+    line(c->o, "const bool there = now.item + side < %s;", items);
 }
 
-static void print_end(struct items *n, int loop)
+static void print_end(struct printer *c, const struct step *s)
 {
-    const struct loop *l = &n->c.p->loop[loop];
-    if (loop == n->block)
-        line(n->c.o, "done += %d;", n->first->rate);
+    const struct loop *l = &c->p->loop[s->loop];
+    if (s->loop == c->block)
+        line(c->o, "done += %d;", c->first->rate);
     if (l->counted)
-        line(n->c.o, "} while (now.block < %d);", l->end - 1);
+        line(c->o, "} while (now.block < %d);", l->end - 1);
     else
-        line(n->c.o, "}");
+        line(c->o, "}");
     if (l->outer == LOOP_LAUNCH)
-        line(n->c.o, "}"); /* of the fill */
+        line(c->o, "}"); /* of the fill */
 }
 
 /* A set, and what its calls find; or the part of it that only the first channel blocks have. */
-static void print_block(struct items *n, const struct step *s)
+static void print_block(struct printer *c, const struct step *s)
 {
     if (s->below || s->note) {
-        line(n->c.o, "if (%s) {", s->note ? s->note : arena_printf(n->c.a, "now.block < %d", s->below));
+        line(c->o, "if (%s) {", s->note ? s->note : arena_printf(c->a, "now.block < %d", s->below));
         return;
     }
-    n->set = s->number;
-    line(n->c.o, "{ /* path %s */", n->first[n->set].name);
-    if (n->first[n->set].field[0].operand)
-        line(n->c.o, "const %s_stage &at = ring.now();", n->c.words->name);
-    line(n->c.o, "[[maybe_unused]] const %s_rows &rows = now.rows();", n->c.words->name);
+    c->set = s->number;
+    line(c->o, "{ /* path %s */", c->first[c->set].name);
+    if (c->first[c->set].field[0].operand)
+        line(c->o, "const %s_stage &at = ring.now();", c->words->name);
+    line(c->o, "[[maybe_unused]] const %s_rows &rows = now.rows();", c->words->name);
 }
 
-static int print_step(struct items *n, int i)
+/* Copies of a set; those of rows come with that of the set that follows. */
+static void print_ahead(struct printer *c, const struct step *s)
 {
-    const struct step *s = &n->c.p->step[i];
-    if (edges_of_launch(&n->c, s))
-        return i;
-    switch (s->kind) {
-    case STEP_FILL:
-        print_fill(n, s->loop);
-        return i;
-    case STEP_LOOP:
-        print_loop(n, s->loop);
-        return i;
-    case STEP_BLOCK:
-        print_block(n, s);
-        return i;
-    case STEP_END:
-        if (s->loop == LOOP_LAUNCH)
-            break;
-        print_end(n, s->loop);
-        return i;
-    case STEP_COPY: /* of rows, with the set that follows */
-        if (n->c.p->place[s->access[0].place].group == RING)
-            line(n->c.o, "ring.load_ahead(done%s, turns, lane, load_%s);",
-                 n->set ? arena_printf(n->c.a, " + %d", n->set) : "", n->c.p->place[s->access[0].place].name);
-        return i;
-    case STEP_STORE:
-        print_store(n, &n->c.p->place[s->access[0].place]);
-        return i;
-    case STEP_ROW:
-        print_row(n, &n->c.p->place[s->number]);
-        return i;
-    case STEP_LAUNCH_WAIT:
-        line(n->c.o, "cgtp_launch_wait();");
-        return i;
-    default:
-        break;
-    }
-    return edges_step(&n->c, i);
+    const struct place *q = &c->p->place[s->access[0].place];
+    if (q->group == RING)
+        line(c->o, "ring.load_ahead(done%s, turns, lane, load_%s);",
+             c->set ? arena_printf(c->a, " + %d", c->set) : "", q->name);
 }
 
 void pipeline_print_items(struct out *o, const struct pipeline *p, const struct print_words *words)
 {
-    struct items n = {.c = {.o = o, .a = o->text->arena, .p = p, .words = words, .item = "now.item"}};
+    static print_function *const own[STEP_KINDS] = {
+        [STEP_FILL] = print_fill, [STEP_LOOP] = print_loop,  [STEP_BLOCK] = print_block,
+        [STEP_END] = print_end,   [STEP_COPY] = print_ahead, [STEP_STORE] = print_store,
+        [STEP_ROW] = print_row};
+    struct printer c = {.o = o, .a = o->text->arena, .p = p, .words = words, .side = 1, .item = "now.item"};
     const struct worker *w = &p->worker;
-    print_tables(&n);
+    print_tables(&c);
     line(
         o,
         "/* %s: blocks of %d threads, %d per multiprocessor, each with %d bytes of dynamic shared memory; as "
@@ -328,8 +273,7 @@ void pipeline_print_items(struct out *o, const struct pipeline *p, const struct 
     line(o, "%s_warp &own = block.warp[cgtp_warp()];", words->name);
     line(o, "const cgtp_policy stream = cgtp_policy_stream();");
     line(o, "const int lane = cgtp_pinned_lane();");
-    for (int i = 0; i < p->steps; i++)
-        i = print_step(&n, i);
+    edges_steps(&c, own);
     line(o, "}");
     blank(o);
 }

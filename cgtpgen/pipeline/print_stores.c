@@ -2,53 +2,35 @@
  * shared memory, sums over the warps of a team, by templates of the runtime (cgtp_epilogue.h).
  */
 #include "pipeline/edges.h"
-
-static const struct place *place_of(const struct edges *c, const struct access *a)
-{
-    return &c->p->place[a->place];
-}
-
-static const char *fields_of(const struct edges *c, const struct place *q, const struct operand *o,
-                             int spread)
-{
-    struct text list = {.arena = c->a};
-    for (int i = 0; i < q->fields; i++)
-        if (q->field[i].operand == o && q->field[i].spread == spread)
-            text_printf(&list, ", %s", edges_version(c, q, i));
-    return text_string(&list);
-}
+#include "pipeline/share.h"
 
 /* From the staging buffer to the rows of the edge `number` of the tile or, whose stage is `from`, of its
  * sender. */
-static void print_edge_rows(struct edges *c, const struct place *q, const char *number, const char *from)
+static void print_edge_rows(struct printer *c, const struct place *q, const char *number, const char *from)
 {
     for (int i = 0; i < q->fields; i++) {
         const struct operand *o = q->field[i].operand;
         if (i && o == q->field[i - 1].operand)
             continue;
         for (int k = 0; k < c->p->spreads; k++) {
-            const char *fields = fields_of(c, q, o, k);
-            if (!*fields)
+            const int first = edges_first(q, o, k);
+            if (first < 0)
                 continue;
+            const char *row = q->rows
+                                  ? arena_printf(c->a, "l.%s%s + (first + %s) * (int64_t)%d", o->symbol,
+                                                 q->rows, number, q->row_elements)
+                                  : edges_nth(c, o, edges_of_item(c, arena_printf(c->a, "%s.sender", from)));
             if (q->rows && c->p->walk.turns)
                 line(c->o, "if (first + %s < tiles.kept)", number);
-            if (q->rows)
-                line(
-                    c->o,
-                    "cgtp_write_segments<%s, CGTP_STORE>(l.%s%s + (first + %s) * (int64_t)%d, channel_block, "
-                    "lane%s);",
-                    edges_table(c, k, q->table), o->symbol, q->rows, number, q->row_elements, fields);
-            else
-                line(c->o, "cgtp_write_segments<%s, CGTP_ADD>(l.%s + %s * %s, channel_block, lane%s);",
-                     edges_table(c, k, q->table), o->symbol,
-                     edges_of_item(c, arena_printf(c->a, "%s.sender", from)), edges_stride(c, o), fields);
+            line(c->o, "cgtp_write_segments<%s, %s>(%s, channel_block, lane%s);", edges_table(c, k, q->table),
+                 q->rows ? "CGTP_STORE" : "CGTP_ADD", row, edges_fields(c, q, first, NULL));
         }
     }
 }
 
-static void print_sums(struct edges *c, const struct place *q, int begin, int n)
+static void print_sums(struct printer *c, const struct place *q, int begin, int n)
 {
-    const char *item = edges_number(c->p, "item")
+    const char *item = edges_item(c->p)
                            ? arena_printf(c->a, "sums.item[(unsigned)(begin + i) %% %d]", q->stages)
                            : "(first + begin + i)";
     const char *from = edges_of_team(c, q, "begin", "0"),
@@ -63,12 +45,11 @@ static void print_sums(struct edges *c, const struct place *q, int begin, int n)
 }
 
 /* The functions by which stores are done that turns have and, for what is left, the tile's end. */
-void edges_stores(struct edges *c)
+void edges_stores(struct printer *c)
 {
-    bool sums = false;
     for (int i = 0; i < c->p->steps; i++) {
         const struct step *s = &c->p->step[i];
-        const struct place *q = s->kind == STEP_STORE ? place_of(c, &s->access[0]) : NULL;
+        const struct place *q = s->kind == STEP_STORE ? &c->p->place[s->access[0].place] : NULL;
         if (!q || (!s->every && s->skew == 0))
             continue;
         if (!s->every) {
@@ -82,12 +63,11 @@ void edges_stores(struct edges *c)
             line(c->o, "};");
             continue;
         }
-        if (!sums) {
+        if (c->p->step[i - 1].kind != STEP_STORE) {
             line(c->o, "/* Sums what the group's warps have of `items` edges from number `begin` of the tile "
                        "on. */");
             line(c->o, "auto reduce = [&](int begin, int items) {");
         }
-        sums = true;
         print_sums(c, q, q->field[0].at, q->field[0].length);
         if (c->p->step[i + 1].kind != STEP_STORE)
             line(c->o, "};");
@@ -95,30 +75,27 @@ void edges_stores(struct edges *c)
 }
 
 /* Weights' gradients, from where the weights were. */
-static void print_weights(struct edges *c, const struct place *q)
+static void print_weights(struct printer *c, const struct place *q)
 {
     const struct place *in = &c->p->place[q->alias];
     for (int k = 0; k < c->p->spreads; k++) {
-        int first = 0;
-        while (first < q->fields && q->field[first].spread != k)
-            first++;
-        if (first < q->fields && in->shifted)
-            line(c->o, "cgtp_write_shifted_weights<%s>(%sout, %s, at.%sshift, channel_block, lane);",
-                 edges_table(c, k, q->table), q->name, edges_version(c, q, first), in->name);
-        else if (first < q->fields)
-            line(c->o, "cgtp_write_lanes_weights<%s>(%sout, %s, channel_block, lane);",
-                 edges_table(c, k, q->table), q->name, edges_version(c, q, first));
+        const int first = edges_first(q, NULL, k);
+        const char *shift = in->shifted ? arena_printf(c->a, ", at.%sshift", in->name) : "";
+        if (first >= 0)
+            line(c->o, "cgtp_write_%s<%s>(%sout, %s%s, channel_block, lane);",
+                 in->shifted ? "shifted_weights" : "lanes_weights", edges_table(c, k, q->table), q->name,
+                 edges_version(c, q, first), shift);
     }
 }
 
 /* Gradients of x, of this turn or of the one before; of weights. */
-void edges_store(struct edges *c, const struct step *s)
+void edges_store(struct printer *c, const struct step *s)
 {
-    const struct place *q = place_of(c, &s->access[0]);
+    const struct place *q = &c->p->place[s->access[0].place];
     if (q->alias >= 0) {
         print_weights(c, q);
     } else if (s->skew == 0) {
-        print_edge_rows(c, q, edges_abreast(c) ? "number" : "done", "at");
+        print_edge_rows(c, q, c->edge, "at");
     } else {
         line(c->o, "if (done)");
         line(c->o, "put_x(%s);", q->rows ? "done - 1" : "ring.before()");
@@ -127,15 +104,11 @@ void edges_store(struct edges *c, const struct step *s)
 
 /* ---- of the launch ---- */
 
-static int threads(const struct pipeline *p)
-{
-    return p->worker.lanes * p->worker.warps * p->worker.teams;
-}
-
 /* What the block's teams have summed, in their order, to the block's row. */
-static void print_row_of_sums(struct edges *c, const struct place *q)
+static void print_row_of_sums(struct printer *c, const struct place *q)
 {
-    line(c->o, "for (int i = cgtp_thread(); i < %d; i += %d) {", q->field[0].length, threads(c->p));
+    line(c->o, "for (int i = cgtp_thread(); i < %d; i += %d) {", q->field[0].length,
+         share_threads(c->p, SCOPE_BLOCK));
     line(c->o, "real sum = 0;");
     line(c->o, "CGTP_UNROLL");
     line(c->o, "for (int k = 0; k < %d; k++)", c->p->worker.teams);
@@ -144,14 +117,15 @@ static void print_row_of_sums(struct edges *c, const struct place *q)
     line(c->o, "}");
 }
 
-bool edges_of_launch(struct edges *c, const struct step *s)
+bool edges_of_launch(struct printer *c, const struct step *s)
 {
-    const struct place *q = s->accesses ? place_of(c, &s->access[0]) : NULL;
+    const struct place *q = s->accesses ? &c->p->place[s->access[0].place] : NULL;
     if (!q || s->kind == STEP_CALL || q->clock != LOOP_LAUNCH)
         return false;
     const struct group *g = &c->p->group[q->group];
     if (s->kind == STEP_COPY) {
-        line(c->o, "for (int i = cgtp_thread(); i < %d; i += %d)", q->field[0].length, threads(c->p));
+        line(c->o, "for (int i = cgtp_thread(); i < %d; i += %d)", q->field[0].length,
+             share_threads(c->p, SCOPE_BLOCK));
         line(c->o, "block.%s.%s[i] = l.%s[i];", g->name, q->name, q->operand->symbol);
     } else if (s->kind == STEP_STORE) {
         print_row_of_sums(c, q);

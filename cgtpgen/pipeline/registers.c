@@ -38,8 +38,6 @@ struct counted {
     int *since; /* when a call wrote it: what nobody reads of that is not kept; -1: none did */
     int *row; /* [places]: of items that warps take: what codes of a block read there, for all channels alike;
                  -1 */
-    int places, *place; /* locals that say where numbers are (is_place), declared so far */
-    int open[64], n;    /* brackets */
 };
 
 /* Does it say where a lane's numbers are, for codes of the same turn? */
@@ -48,19 +46,15 @@ static bool is_place(const struct local *l)
     return l->type && strcmp(l->type, "int") == 0;
 }
 
-static int words_of(const struct counted *c, const struct local *l)
+/* What an argument is touches a local, or what a loop is given that begins at step `begin` and was there
+ * before it. */
+static void touch(struct counted *c, const struct argument *a, int begin)
 {
-    return !l->type ? c->words : is_place(l) ? 1 : 2 * c->words; /* of a wider type */
-}
-
-static void touch(struct counted *c, const struct argument *a)
-{
-    if (a->of == ARGUMENT_CALL)
-        for (int i = 0; i < a->call->arguments; i++)
-            touch(c, &a->call->argument[i]);
-    if (a->of != ARGUMENT_LOCAL || c->first[a->number] < 0)
+    for (int i = 0; a->of == ARGUMENT_CALL && i < a->call->arguments; i++)
+        touch(c, &a->call->argument[i], begin);
+    if (a->of != ARGUMENT_LOCAL || c->first[a->number] < 0 || c->begin[a->number] >= begin)
         return;
-    if (a->touch == TOUCH_WRITE)
+    if (a->touch == TOUCH_WRITE && begin == c->p->steps)
         c->since[a->number] = c->since[a->number] < 0 ? c->live.step : c->since[a->number];
     else
         live_touch(&c->live, c->first[a->number], c->p->local[a->number].elements);
@@ -105,8 +99,9 @@ static void execute(struct counted *c, const struct call *call)
             place[i].first = live_values(&c->live, channels * a->apart, c->words);
     }
     live_code(&c->live, call->code, channels, c->words, place);
-    for (int i = 0; i < c->places; i++)
-        live_touch(&c->live, c->first[c->place[i]], c->p->local[c->place[i]].elements);
+    for (int i = 0; i < c->p->locals; i++)
+        if (c->first[i] >= 0 && is_place(&c->p->local[i]))
+            live_touch(&c->live, c->first[i], c->p->local[i].elements);
     c->live.step++;
     for (int i = r->inputs, n = call->arguments - r->outputs; i < r->inputs + r->outputs; i++, n++)
         if (call->argument[n].of != ARGUMENT_LOCAL && place[i].first >= 0)
@@ -118,34 +113,17 @@ static void run_call(struct counted *c, const struct call *call)
     if (call->code)
         execute(c, call);
     for (int i = 0; i < call->arguments && !call->code; i++)
-        touch(c, &call->argument[i]);
+        touch(c, &call->argument[i], c->p->steps);
     c->live.step++;
-}
-
-static void mark(const struct argument *a, bool *used)
-{
-    for (int i = 0; a->of == ARGUMENT_CALL && i < a->call->arguments; i++)
-        mark(&a->call->argument[i], used);
-    if (a->of == ARGUMENT_LOCAL)
-        used[a->number] = true;
 }
 
 /* What a loop works with, and was there before it, is there from its beginning to its end. */
 static void touch_outer(struct counted *c, int begin, int end)
 {
-    bool *used = NEW_ARRAY(c->live.arena, bool, c->p->locals + 1);
     for (int i = begin; i < end; i++)
         for (int k = 0; c->p->step[i].call && k < c->p->step[i].call->arguments; k++)
-            mark(&c->p->step[i].call->argument[k], used);
-    for (int l = 0; l < c->p->locals; l++)
-        if (used[l] && c->begin[l] < begin && c->first[l] >= 0)
-            live_touch(&c->live, c->first[l], c->p->local[l].elements);
+            touch(c, &c->p->step[i].call->argument[k], begin);
     c->live.step++;
-}
-
-static int64_t two(int first, int second)
-{
-    return (int64_t)((uint64_t)(uint32_t)first << 32 | (uint32_t)second);
 }
 
 /* Of a code's operands all that says where they are, of others which locals they are. */
@@ -154,37 +132,37 @@ static void ask_argument(struct answers *k, const struct argument *a, bool of_co
     enum { LOCAL = 2 };
     const int arguments = a->of == ARGUMENT_CALL ? a->call->arguments : 0;
     if (of_code) {
-        answers_word(k, two((int)a->of, a->number));
-        answers_word(k, two(a->field, a->apart));
-        answers_word(k, a->of == ARGUMENT_CALL ? arguments : a->at.offset);
+        ANSWERS_WORDS(k, (int)a->of, a->number, a->field, a->apart, arguments);
+        answers_word(k, a->at.offset);
     } else if (a->of == ARGUMENT_LOCAL) {
-        answers_word(k, two(a->number, (int)a->touch << 2 | LOCAL));
+        ANSWERS_WORDS(k, a->number, (int)a->touch << 2 | LOCAL);
     }
     for (int i = 0; i < arguments; i++)
         ask_argument(k, &a->call->argument[i], of_code);
 }
 
-/* All that what is alive depends on. */
-static void ask(struct answers *k, const struct pipeline *p)
+/* What is alive at once, if it is known: asked for by all that it depends on. */
+static const int *known_alive(struct answers *k, const struct pipeline *p)
 {
+    if (!k)
+        return NULL;
     answers_ask(k);
     answers_pointer(k, __func__);
-    answers_word(k, two(p->size, p->walk.warps));
-    answers_word(k, two(p->locals, p->places));
+    ANSWERS_WORDS(k, p->size, p->walk.warps, p->locals, p->places);
     for (int i = 0; i < p->locals; i++) {
         const struct local *l = &p->local[i];
-        answers_word(k, two(l->elements, (int)l->begins << 2 | (l->type ? 1 + is_place(l) : 0)));
+        ANSWERS_WORDS(k, l->elements, (int)l->begins, l->type ? 1 + is_place(l) : 0);
     }
     for (int i = 0; i < p->places; i++) {
         const struct place *q = &p->place[i];
-        answers_word(k, two(q->fields, q->who == WHO_KEPT));
+        ANSWERS_WORDS(k, q->fields, q->who == WHO_KEPT);
         for (int f = 0; f < q->fields && p->walk.warps; f++)
-            answers_word(k, two(q->field[f].at, q->field[f].length));
+            ANSWERS_WORDS(k, q->field[f].at, q->field[f].length);
     }
     for (int i = 0; i < p->steps; i++) {
         const struct step *s = &p->step[i];
-        answers_word(k, two(s->kind == STEP_LOCAL ? s->number : s->call != NULL,
-                            (int)s->kind << 2 | (s->loop != LOOP_LAUNCH)));
+        ANSWERS_WORDS(k, (int)s->kind, s->loop != LOOP_LAUNCH,
+                      s->kind == STEP_LOCAL ? s->number : s->call != NULL);
         if (!s->call)
             continue;
         answers_pointer(k, s->call->code);
@@ -192,15 +170,12 @@ static void ask(struct answers *k, const struct pipeline *p)
         for (int a = 0; a < s->call->arguments; a++)
             ask_argument(k, &s->call->argument[a], s->call->code);
     }
+    return answers_find(k);
 }
 
 static void count_alive(struct pipeline *p)
 {
-    const int *known = NULL;
-    if (p->answers) {
-        ask(p->answers, p);
-        known = answers_find(p->answers);
-    }
+    const int *known = known_alive(p->answers, p);
     if (known) {
         p->registers.alive = *known;
         return;
@@ -211,7 +186,6 @@ static void count_alive(struct pipeline *p)
     c.begin = NEW_ARRAY(scratch, int, p->locals + 1);
     c.since = NEW_ARRAY(scratch, int, p->locals + 1);
     c.row = NEW_ARRAY(scratch, int, p->places + 1);
-    c.place = NEW_ARRAY(scratch, int, p->locals + 1);
     for (int i = 0; i < p->locals; i++) {
         c.first[i] = c.since[i] = -1;
         c.begin[i] = p->steps;
@@ -221,22 +195,18 @@ static void count_alive(struct pipeline *p)
         const struct local *l = s->kind == STEP_LOCAL ? &p->local[s->number] : NULL;
         if (l) {
             const bool held = l->begins == LOCAL_ANY || l->begins == LOCAL_ZERO;
-            c.first[s->number] = held ? live_values(&c.live, l->elements, words_of(&c, l)) : -1;
+            const int words = !l->type ? c.words : is_place(l) ? 1 : 2 * c.words; /* of a wider type */
+            c.first[s->number] = held ? live_values(&c.live, l->elements, words) : -1;
             c.begin[s->number] = i;
-            if (is_place(l))
-                c.place[c.places++] = s->number;
         }
         if (s->call)
             run_call(&c, s->call);
-        if (s->kind == STEP_LOOP || s->kind == STEP_BLOCK)
-            c.open[c.n++] = i;
         if (s->kind == STEP_BLOCK)
             memset(c.row, -1, (size_t)p->places * sizeof *c.row);
-        c.n -= s->kind == STEP_END;
         if (s->kind == STEP_LOOP)
             touch_outer(&c, i, trace_end(p, i));
         if (s->kind == STEP_END && s->loop != LOOP_LAUNCH)
-            touch_outer(&c, c.open[c.n], i);
+            touch_outer(&c, trace_begin(p, s->loop), i);
     }
     for (int i = 0; i < p->locals; i++)
         if (c.since[i] >= 0)
@@ -249,14 +219,6 @@ static void count_alive(struct pipeline *p)
 }
 
 /* ---- what it needs besides ---- */
-
-static bool has_call(const struct pipeline *p, const char *function)
-{
-    bool has = false;
-    for (int i = 0; i < p->steps; i++)
-        has |= p->step[i].kind == STEP_CALL && strcmp(p->step[i].call->function, function) == 0;
-    return has;
-}
 
 /* Arrays in which rows begin of a place's edges: of segments that have several channel blocks one for each
  * length of their slices. */
@@ -312,15 +274,17 @@ static void count_items(struct pipeline *p, int most)
 
 void pipeline_registers(struct pipeline *p, int most)
 {
-    const bool carries = has_call(p, "cgtp_carry");
     const int words = p->size / 4, rows_held = ADDRESS * arrays(p);
     int more = 0, channels = 0;
+    bool carries = false;
     struct register_count *r = &p->registers;
     count_alive(p);
     if (p->walk.warps) {
         count_items(p, most);
         return;
     }
+    for (int i = 0; i < p->steps; i++)
+        carries |= p->step[i].kind == STEP_CALL && strcmp(p->step[i].call->function, "cgtp_carry") == 0;
     for (int i = 0; i < p->spreads; i++)
         channels = p->spread[i].of > 1 || channels > p->spread[i].channels ? channels : p->spread[i].channels;
     more += p->walk.several ? STATE_OF_SEVERAL : 0;

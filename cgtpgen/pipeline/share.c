@@ -45,12 +45,10 @@ bool share_holds(const struct pipeline *p, int had, int place)
            (p->place[had].alias >= 0 && p->place[had].alias == p->place[place].alias);
 }
 
-int share_threads(const struct pipeline *p, const struct place *q)
+int share_threads(const struct pipeline *p, enum scope scope)
 {
-    const int warps = q->scope == SCOPE_BLOCK  ? p->worker.teams * p->worker.warps
-                      : q->scope == SCOPE_TEAM ? p->worker.warps
-                                               : 1;
-    return p->worker.lanes * warps;
+    const struct worker *w = &p->worker;
+    return w->lanes * (scope >= SCOPE_TEAM ? w->warps : 1) * (scope == SCOPE_BLOCK ? w->teams : 1);
 }
 
 enum { NONE = -1, EACH = -2, KEPT = -3 }; /* nobody; any thread; one that is always the same */
@@ -104,7 +102,7 @@ static int elements_of(const struct place *q)
 static const int *threads_of(const struct pipeline *p, const struct access *a, int n, int *thread)
 {
     const struct place *q = &p->place[a->place];
-    const int threads = share_threads(p, q);
+    const int threads = share_threads(p, q->scope);
     for (int i = 0; i < n; i++)
         thread[i] = NONE;
     for (int i = 0; i < q->fields; i++) {
@@ -181,8 +179,7 @@ enum scope share_scope(const struct pipeline *p, const struct access *a, const s
             return m->meet[i].scope;
     const enum scope scope = scope_of(p, meet(p, a, b));
     hash_add(&m->hash, hash);
-    m->meet = arena_grow(p->arena, m->meet, m->n, &m->capacity, sizeof *m->meet);
-    m->meet[m->n++] = (struct share_pair){key, scope};
+    *APPEND(p->arena, m->meet, m->n, m->capacity) = (struct share_pair){key, scope};
     return scope;
 }
 

@@ -28,7 +28,7 @@ void share_forget(struct pipeline *);
 int share_leader(const struct pipeline *, int place);
 bool share_holds(const struct pipeline *, int had, int place);
 
-/* Threads that share a version of the place. */
-int share_threads(const struct pipeline *, const struct place *);
+/* Threads of a scope. */
+int share_threads(const struct pipeline *, enum scope);
 
 #endif

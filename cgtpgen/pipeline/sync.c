@@ -38,11 +38,8 @@ struct stage {
 struct sync {
     struct arena *arena; /* for what is of no use afterwards */
     struct pipeline *p;
-    int *depth, *looped, *clocks;
-    bool *some;          /* [steps]: in a block that some threads go through */
-    enum scope *barrier; /* [steps]: before it; lane: none */
-    bool *idle;          /* [steps]: commits before which, and the next one, nobody waits */
-    int *wait;       /* [steps]: before it and its barrier, until so many groups are under way; -1: none */
+    const struct around *around; /* [steps] */
+    struct decision d;
     uint64_t *power; /* of TRACE_BASE */
     struct hash seen;
     int hazards, capacity;
@@ -86,8 +83,7 @@ static void add_hazard(struct sync *y, const struct trace *t, int a, int b, enum
         if (y->hazard[i].key == h.key)
             return;
     hash_add(&y->seen, (uint32_t)h.key);
-    y->hazard = arena_grow(y->arena, y->hazard, y->hazards, &y->capacity, sizeof h);
-    y->hazard[y->hazards++] = h;
+    *APPEND(y->arena, y->hazard, y->hazards, y->capacity) = h;
 }
 
 /* An access after what has happened to a stage. */
@@ -123,11 +119,8 @@ static void touch_stage(struct sync *y, struct stage *g, int event, const struct
     while (i < g->reads && (g->read[i].access->place != a->place || g->read[i].access->index != a->index ||
                             g->read[i].access->who != a->who))
         i++;
-    if (i == g->reads) {
-        g->read = arena_grow(y->arena, g->read, g->reads, &g->capacity, sizeof *g->read);
-        g->reads++;
-    }
-    g->read[i] = (struct read){event, a};
+    *(i < g->reads ? &g->read[i] : APPEND(y->arena, g->read, g->reads, g->capacity)) =
+        (struct read){event, a};
 }
 
 /* Events that the trace begins with as the other one does, which has shown their hazards. */
@@ -148,9 +141,7 @@ static void find_hazards(struct sync *y, const struct trace *t, int first)
 {
     const struct pipeline *p = y->p;
     struct stage **stage = NEW_ARRAY(y->arena, struct stage *, p->places + 1);
-    int *leader = NEW_ARRAY(y->arena, int, p->places + 1);
     for (int i = 0; i < p->places; i++) {
-        leader[i] = share_leader(p, i);
         stage[i] = NEW_ARRAY(y->arena, struct stage, p->place[i].stages);
         for (int k = 0; k < p->place[i].stages; k++)
             stage[i][k].written = -1;
@@ -161,7 +152,7 @@ static void find_hazards(struct sync *y, const struct trace *t, int first)
             for (int k = 0; k < s->accesses; k++) {
                 const struct access *a = &s->access[k];
                 const struct use u = t->use[t->event[e].use + k];
-                struct stage *const all = stage[leader[a->place]];
+                struct stage *const all = stage[share_leader(p, a->place)];
                 for (int i = 0; i < u.n; i++) {
                     struct stage *g = &all[(u.stage + i) % p->place[a->place].stages];
                     if (pass == 0)
@@ -181,7 +172,7 @@ static int stab(const struct sync *y, const struct hazard *h)
     for (int i = h->end; i >= h->low; i--) {
         const int step = h->t->event[i].step;
         const bool meets = y->p->step[step].kind == STEP_MEET && y->p->step[step].scope >= h->scope;
-        if (!h->t->event[i].skewed && (y->barrier[step] >= h->scope || (meets && !h->landing)))
+        if (!h->t->event[i].skewed && (y->d.barrier[step] >= h->scope || (meets && !h->landing)))
             return i;
     }
     return -1;
@@ -193,7 +184,8 @@ static bool may_stand(const struct sync *y, int step, enum scope scope)
 {
     const struct step *s = &y->p->step[step];
     const bool goes_on = step > 0 && s->kind == STEP_COPY && s[-1].kind == STEP_COPY && s->skew == s[-1].skew;
-    return !goes_on && !y->some[step] && (scope <= scope_of(y->p, SCOPE_TEAM) || y->clocks[step] == 0);
+    return !goes_on && !y->around[step].some &&
+           (scope <= scope_of(y->p, SCOPE_TEAM) || y->around[step].clocks == 0);
 }
 
 /* The last of the points in the fewest loops, moved up over what touches nothing. */
@@ -203,7 +195,7 @@ static int best_point(const struct sync *y, const struct hazard *h)
     int best = -1;
     for (int e = h->end; e >= h->low; e--)
         if (!event[e].skewed && may_stand(y, event[e].step, h->scope) &&
-            (best < 0 || y->looped[event[e].step] < y->looped[event[best].step]))
+            (best < 0 || y->around[event[e].step].looped < y->around[event[best].step].looped))
             best = e;
     while (best > h->low) {
         const struct step *s = &y->p->step[event[best - 1].step];
@@ -244,20 +236,20 @@ static const char *choose_barriers(struct sync *y)
         if (best < 0)
             return h->end < h->low ? "steps of a fill or drain need each other"
                                    : "teams share a place in a loop that they turn differently";
-        y->barrier[best] = h->scope;
+        y->d.barrier[best] = h->scope;
     }
     for (int i = 0; i < y->hazards; i++)
         y->hazard[i].by =
             y->hazard[i].scope > SCOPE_LANE ? step_at(&y->hazard[i], stab(y, &y->hazard[i])) : -1;
     for (int i = 0; i < y->p->steps; i++)
-        deepest = deepest > y->depth[i] ? deepest : y->depth[i];
+        deepest = deepest > y->around[i].brackets ? deepest : y->around[i].brackets;
     for (int depth = deepest; depth >= 0; depth--) /* what others serve for goes, innermost first */
         for (int i = 0; i < y->p->steps; i++) {
-            const enum scope was = y->barrier[i];
-            if (was == SCOPE_LANE || y->depth[i] != depth)
+            const enum scope was = y->d.barrier[i];
+            if (was == SCOPE_LANE || y->around[i].brackets != depth)
                 continue;
-            y->barrier[i] = SCOPE_LANE;
-            y->barrier[i] = is_needed(y, i, stab) ? was : SCOPE_LANE;
+            y->d.barrier[i] = SCOPE_LANE;
+            y->d.barrier[i] = is_needed(y, i, stab) ? was : SCOPE_LANE;
         }
     return NULL;
 }
@@ -274,7 +266,7 @@ static int needed_at(const struct sync *y, const struct hazard *h)
 static int waited_at(const struct sync *y, const struct hazard *h)
 {
     for (int e = h->a + 1, at = needed_at(y, h); e <= at; e++) {
-        const int wait = y->wait[h->t->event[e].step];
+        const int wait = y->d.wait[h->t->event[e].step];
         if (!h->t->event[e].skewed && wait >= 0 && groups(h->t, h->a, e) >= wait)
             return e;
     }
@@ -285,19 +277,19 @@ static int waited_at(const struct sync *y, const struct hazard *h)
 static void place_waits(struct sync *y)
 {
     for (int i = 0; i < y->p->steps; i++)
-        y->wait[i] = -1;
+        y->d.wait[i] = -1;
     for (int own = 0; own < 2; own++)
         for (int i = 0; i < y->hazards; i++) {
             const struct hazard *h = &y->hazard[i];
             if (h->landing && (h->scope == SCOPE_LANE) == own && waited_at(y, h) < 0)
-                y->wait[h->t->event[needed_at(y, h)].step] = groups(h->t, h->a, needed_at(y, h));
+                y->d.wait[h->t->event[needed_at(y, h)].step] = groups(h->t, h->a, needed_at(y, h));
         }
     for (int i = 0; i < y->hazards; i++)
         y->hazard[i].by = y->hazard[i].landing ? step_at(&y->hazard[i], waited_at(y, &y->hazard[i])) : -1;
     for (int i = 0; i < y->p->steps; i++) {
-        const int was = y->wait[i];
-        y->wait[i] = -1;
-        y->wait[i] = was >= 0 && is_needed(y, i, waited_at) ? was : -1;
+        const int was = y->d.wait[i];
+        y->d.wait[i] = -1;
+        y->d.wait[i] = was >= 0 && is_needed(y, i, waited_at) ? was : -1;
     }
 }
 
@@ -305,7 +297,7 @@ static void place_waits(struct sync *y)
 static bool land_together(const struct sync *y, const struct trace *t, int first, int second)
 {
     for (int e = first + 1; e < t->events; e++) {
-        const int wait = t->event[e].skewed ? -1 : y->wait[t->event[e].step];
+        const int wait = t->event[e].skewed ? -1 : y->d.wait[t->event[e].step];
         if (wait >= 0 && e < second)
             return false;
         if (wait >= 0 && wait < t->event[e].closed - t->event[first].closed)
@@ -319,21 +311,21 @@ static void join_groups(struct sync *y, int traces, struct trace *t)
 {
     const struct pipeline *p = y->p;
     for (int i = 0; i < p->steps; i++)
-        y->idle[i] = p->step[i].kind == STEP_COMMIT;
+        y->d.idle[i] = p->step[i].kind == STEP_COMMIT;
     for (int i = 0; i < traces; i++)
         for (int e = 0, last = -1; e < t[i].events; e++)
             if (p->step[t[i].event[e].step].kind == STEP_COMMIT) {
                 if (last >= 0 && !land_together(y, &t[i], last, e))
-                    y->idle[t[i].event[last].step] = false;
+                    y->d.idle[t[i].event[last].step] = false;
                 last = e;
-            } else if (last >= 0 && !t[i].event[e].skewed && y->wait[t[i].event[e].step] >= 0) {
-                y->idle[t[i].event[last].step] = false;
+            } else if (last >= 0 && !t[i].event[e].skewed && y->d.wait[t[i].event[e].step] >= 0) {
+                y->d.idle[t[i].event[last].step] = false;
             }
     for (int i = 0; i < traces; i++)
         for (int e = 0; e < t[i].events; e++) {
             const int step = t[i].event[e].step;
             t[i].event[e + 1].closed =
-                t[i].event[e].closed + (p->step[step].kind == STEP_COMMIT && !y->idle[step]);
+                t[i].event[e].closed + (p->step[step].kind == STEP_COMMIT && !y->d.idle[step]);
         }
     place_waits(y);
 }
@@ -342,8 +334,7 @@ static void join_groups(struct sync *y, int traces, struct trace *t)
 
 static void append(struct pipeline *p, struct step s)
 {
-    p->step = arena_grow(p->arena, p->step, p->steps, &p->step_capacity, sizeof s);
-    p->step[p->steps++] = s;
+    *APPEND(p->arena, p->step, p->steps, p->step_capacity) = s;
 }
 
 /* The planner's steps, with a commit behind each run of copies. */
@@ -362,9 +353,8 @@ static void close_groups(struct pipeline *p)
     }
 }
 
-static void add_derived(struct sync *y)
+static void add_derived(struct pipeline *p, const struct decision *d)
 {
-    struct pipeline *p = y->p;
     const struct step *old = p->step;
     const int n = p->steps;
     bool waited = false;
@@ -372,32 +362,29 @@ static void add_derived(struct sync *y)
     p->steps = p->step_capacity = 0;
     for (int i = 0; i < n; i++) {
         const enum step_kind k = old[i].kind;
-        if (y->idle[i])
+        if (d->idle[i])
             continue;
         if (!waited && (k == STEP_COPY || k == STEP_STORE || k == STEP_FILL)) {
             append(p, (struct step){.kind = STEP_LAUNCH_WAIT});
             waited = true;
         }
-        if (y->wait[i] >= 0)
-            append(p, (struct step){.kind = STEP_WAIT, .every = old[i].every, .number = y->wait[i]});
-        if (y->barrier[i] != SCOPE_LANE)
-            append(p, (struct step){.kind = STEP_BARRIER, .every = old[i].every, .scope = y->barrier[i]});
+        if (d->wait[i] >= 0)
+            append(p, (struct step){.kind = STEP_WAIT, .every = old[i].every, .number = d->wait[i]});
+        if (d->barrier[i] != SCOPE_LANE)
+            append(p, (struct step){.kind = STEP_BARRIER, .every = old[i].every, .scope = d->barrier[i]});
         append(p, old[i]);
     }
 }
 
-/* Finds hazards in all runs of the pipeline, and what serves for them. Why nothing does, or NULL. */
-static const char *decide(struct sync *y)
+/* Finds hazards in all runs of the pipeline, and what serves for them. */
+static struct decision decide(struct sync *y)
 {
-    struct arena *a = y->arena;
+    struct arena *a = y->arena, *keep = y->p->synced ? y->p->synced->arena : a;
     const struct pipeline *p = y->p;
-    const int n = p->steps, traces = trace_count(p);
-    y->depth = NEW_ARRAY(a, int, n);
-    y->looped = NEW_ARRAY(a, int, n);
-    y->clocks = NEW_ARRAY(a, int, n);
-    trace_depths(p, y->depth, y->looped, y->clocks);
-    y->some = NEW_ARRAY(a, bool, n);
-    trace_some(p, y->some);
+    y->d = (struct decision){NULL, NEW_ARRAY(keep, enum scope, p->steps), NEW_ARRAY(keep, bool, p->steps),
+                             NEW_ARRAY(keep, int, p->steps)};
+    const int traces = trace_count(p);
+    y->around = trace_around(a, p);
     struct trace *t = NEW_ARRAY(a, struct trace, traces);
     for (int i = 0; i < traces; i++) {
         trace_run(a, p, i, &t[i]);
@@ -407,12 +394,12 @@ static const char *decide(struct sync *y)
             y->power[k + 1] = y->power[k] * TRACE_BASE;
         find_hazards(y, &t[i], trace_like(p, i) < 0 ? 0 : events_alike(&t[i], &t[trace_like(p, i)]));
     }
-    const char *why = choose_barriers(y);
-    if (why)
-        return why;
-    place_waits(y);
-    join_groups(y, traces, t);
-    return NULL;
+    y->d.why = choose_barriers(y);
+    if (!y->d.why) {
+        place_waits(y);
+        join_groups(y, traces, t);
+    }
+    return y->d;
 }
 
 const char *pipeline_sync(struct pipeline *p)
@@ -420,22 +407,12 @@ const char *pipeline_sync(struct pipeline *p)
     close_groups(p);
     struct arena *a = arena_scratch(p->arena);
     struct sync y = {.arena = a, .p = p, .seen = {.arena = a}};
-    const struct shape shape = p->synced ? shape_of(a, p) : (struct shape){0};
-    const struct decision *known = p->synced ? synced_find(p->synced, &shape, p) : NULL;
-    struct decision d = {NULL, NEW_ARRAY(a, enum scope, p->steps), NEW_ARRAY(a, bool, p->steps),
-                         NEW_ARRAY(a, int, p->steps)};
-    if (known)
-        d = *known;
-    y.barrier = d.barrier;
-    y.idle = d.idle;
-    y.wait = d.wait;
-    if (!known) {
-        d.why = decide(&y);
-        if (p->synced)
-            synced_add(p->synced, &shape, p, &d);
-    }
+    const struct decision *known = synced_find(p, false);
+    const struct decision d = known ? *known : decide(&y);
+    if (!known)
+        synced_add(p, d);
     if (!d.why)
-        add_derived(&y);
+        add_derived(p, &d);
     arena_empty(a);
     return d.why;
 }

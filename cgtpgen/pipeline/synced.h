@@ -6,9 +6,11 @@
 #define CGTPGEN_SYNCED_H
 
 #include "pipeline/pipeline.h"
+#include "util/answers.h"
 
-/* Of each step: the barrier before it (lane: none), the wait before that (-1: none), whether it is a commit
- * that goes. why: it cannot be; NULL. */
+/* Of each step: the barrier before it (lane: none), the wait before that, until so many groups are under way
+ * (-1: none), whether it is a commit before which, and the next one, nobody waits. why: it cannot be; NULL.
+ */
 struct decision {
     const char *why;
     enum scope *barrier;
@@ -16,24 +18,16 @@ struct decision {
     int *wait;
 };
 
-/* An empty memory, in an arena of its own: as long as the arena that is given. */
-struct synced *synced_begin(struct arena *);
+/* Asks by all that a pipeline's runs depend on, of its steps as they are, but for the scopes in which
+ * accesses meet: what was decided, or whether they are sound. */
+void synced_ask(struct answers *, const struct pipeline *, bool sound);
 
-/* All that a pipeline's runs depend on, of its steps as they are, but for the scopes in which accesses meet.
- */
-struct shape {
-    int n, *word;
-};
-struct shape shape_of(struct arena *, const struct pipeline *);
+/* What was decided of one that is so alike and whose accesses meet in the same scopes, or that it was run and
+ * found to be sound; NULL: nothing yet, or nothing is kept. */
+const struct decision *synced_find(const struct pipeline *, bool sound);
 
-/* What was decided of one of the same shape, whose accesses meet in the same scopes; NULL: nothing yet. */
-const struct decision *synced_find(const struct synced *, const struct shape *, const struct pipeline *);
-
-/* Keeps what was decided of a pipeline of a shape, all of whose accesses that matter have been compared. */
-void synced_add(struct synced *, const struct shape *, const struct pipeline *, const struct decision *);
-
-/* Was one of the same shape, whose accesses meet in the same scopes, run and found to be sound? It was. */
-bool synced_is_sound(const struct synced *, const struct shape *, const struct pipeline *);
-void synced_add_sound(struct synced *, const struct shape *, const struct pipeline *);
+/* Keeps it of what was asked for last, where anything is kept: all of whose accesses that matter have been
+ * compared. The arrays stay. */
+void synced_add(const struct pipeline *, struct decision);
 
 #endif

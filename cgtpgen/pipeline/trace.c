@@ -29,6 +29,14 @@ struct runner {
     bool *repeated; /* [steps]: nothing can stand between it and the one before it */
 };
 
+int trace_begin(const struct pipeline *p, int loop)
+{
+    int i = 0;
+    while (!(p->step[i].kind == STEP_LOOP && p->step[i].loop == loop))
+        i++;
+    return i;
+}
+
 int trace_end(const struct pipeline *p, int step)
 {
     int depth = 0;
@@ -41,27 +49,21 @@ int trace_end(const struct pipeline *p, int step)
     }
 }
 
-void trace_some(const struct pipeline *p, bool *some)
+struct around *trace_around(struct arena *a, const struct pipeline *p)
 {
-    for (int i = 0; i < p->steps; i++)
-        if (p->step[i].kind == STEP_BLOCK && p->step[i].note)
-            for (int k = i + 1, end = trace_end(p, i); k <= end; k++)
-                some[k] = true;
-}
-
-void trace_depths(const struct pipeline *p, int *depth, int *looped, int *clocks)
-{
-    int n[3] = {0};
-    for (int i = 0; i < p->steps; i++) {
+    struct around *all = NEW_ARRAY(a, struct around, p->steps + 1), now = {0};
+    for (int i = 0, until = -1; i < p->steps; i++) {
         const struct step *s = &p->step[i];
-        depth[i] = n[0];
-        looped[i] = n[1];
-        clocks[i] = n[2];
         const int by = s->kind == STEP_END ? -1 : s->kind == STEP_LOOP || s->kind == STEP_BLOCK;
-        n[0] += by;
-        n[1] += s->loop != LOOP_LAUNCH ? by : 0;
-        n[2] += s->loop != LOOP_LAUNCH && !p->loop[s->loop].counted ? by : 0;
+        now.some = i <= until;
+        all[i] = now;
+        if (s->kind == STEP_BLOCK && s->note && i > until)
+            until = trace_end(p, i);
+        now.brackets += by;
+        now.looped += s->loop != LOOP_LAUNCH ? by : 0;
+        now.clocks += s->loop != LOOP_LAUNCH && !p->loop[s->loop].counted ? by : 0;
     }
+    return all;
 }
 
 /* ---- how often loops turn ---- */
@@ -230,21 +232,13 @@ static void emit(struct runner *r, int step, int ahead, bool skewed)
     e[1].use = t->uses;
 }
 
-static int loop_step(const struct pipeline *p, int loop)
-{
-    int i = 0;
-    while (!(p->step[i].kind == STEP_LOOP && p->step[i].loop == loop))
-        i++;
-    return i;
-}
-
 /* The steps of a loop, in turns before its first one or after its last: those that are there by their skew.
  * Groups of copies are closed as in the loop. */
 static void run_skewed(struct runner *r, int at)
 {
     const struct pipeline *p = r->p;
     const bool fill = p->step[at].kind == STEP_FILL;
-    const int loop = loop_step(p, p->step[at].loop), end = r->last[loop];
+    const int loop = trace_begin(p, p->step[at].loop), end = r->last[loop];
     int most = 0;
     for (int i = loop + 1; i < end; i = r->last[i] + 1) {
         const int skew = fill ? p->step[i].skew : p->step[i].every ? 1 : -p->step[i].skew;
@@ -280,10 +274,8 @@ static void begin_turn(struct runner *r, int loop, int k)
 static void end_turn(struct runner *r, int loop)
 {
     const int n = r->p->loop_count;
-    for (int i = 0; i < n && !r->trace; i++) {
-        r->end[loop] = arena_grow(r->arena, r->end[loop], r->ends[loop], &r->end_capacity[loop], sizeof(int));
-        r->end[loop][r->ends[loop]++] = r->total[i];
-    }
+    for (int i = 0; i < n && !r->trace; i++)
+        *APPEND(r->arena, r->end[loop], r->ends[loop], r->end_capacity[loop]) = r->total[i];
     r->now[loop] = r->total[loop];
 }
 
@@ -323,8 +315,6 @@ static void run(struct runner *r, int first, int end)
             i = trace_end(r->p, i);
             continue;
         }
-        if (r->repeated[i])
-            continue;
         emit(r, i, 0, false);
         if (kind == STEP_FILL || kind == STEP_DRAIN)
             run_skewed(r, i);

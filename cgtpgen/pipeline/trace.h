@@ -40,13 +40,16 @@ int trace_like(const struct pipeline *, int i);
 /* Run number i. */
 void trace_run(struct arena *, const struct pipeline *, int i, struct trace *);
 
-/* The number of the step that ends a bracket. */
+/* The number of the step that begins a loop; that ends a bracket. */
+int trace_begin(const struct pipeline *, int loop);
 int trace_end(const struct pipeline *, int step);
 
-/* [steps]: is it in a block that some threads go through? */
-void trace_some(const struct pipeline *, bool *some);
-
-/* [steps]: brackets around each; loops among them; those of unknown turns among these. */
-void trace_depths(const struct pipeline *, int *depth, int *looped, int *clocks);
+/* What is around a step: brackets; loops among them; those of unknown turns among these; a block that some
+ * threads go through. */
+struct around {
+    int brackets, looped, clocks;
+    bool some;
+};
+struct around *trace_around(struct arena *, const struct pipeline *); /* [steps] */
 
 #endif

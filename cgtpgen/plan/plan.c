@@ -141,8 +141,7 @@ const struct plan *plan_build(struct arena *a, const struct problem *problem, co
     plan->form = form;
     plan->matrices.arena = a;
     plan->codes = codes_keep(a);
-    plan->answers = NEW(a, struct answers);
-    plan->answers->arena = arena_part(a);
+    plan->answers = answers_begin(a);
     plan->path = NEW_ARRAY(a, struct path_plan, problem->paths + 1);
     for (int p = 0; p < problem->paths; p++)
         plan->path[p] = plan_path(&plan->matrices, &problem->path[p]);

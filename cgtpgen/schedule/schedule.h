@@ -27,7 +27,7 @@ struct target {
     int knobs;
     const struct spec_knob *knob;
     unsigned *asked; /* a bit is set for each knob that a planner asks for; NULL: nobody wants to know */
-    struct synced
+    struct answers
         *synced; /* what pipelines that are alike share (pipeline/synced.h); NULL: nothing is kept */
 };
 

@@ -1,6 +1,13 @@
 /* answers.c - see answers.h. */
 #include "util/answers.h"
 
+struct answers *answers_begin(struct arena *a)
+{
+    struct answers *k = NEW(a, struct answers);
+    k->arena = arena_part(a);
+    return k;
+}
+
 void answers_ask(struct answers *k)
 {
     k->asked = (struct question){{1, 2}};
@@ -13,6 +20,12 @@ void answers_word(struct answers *k, int64_t word)
     d[0] ^= d[0] >> 32;
     d[1] = (d[1] + (uint64_t)word) * 0xc2b2ae3d27d4eb4fu;
     d[1] ^= d[1] >> 29;
+}
+
+void answers_words(struct answers *k, size_t n, const int *word)
+{
+    for (size_t i = 0; i < n; i++)
+        answers_word(k, word[i]);
 }
 
 void answers_pointer(struct answers *k, const void *p)
@@ -32,9 +45,9 @@ void *answers_find(const struct answers *k)
 void answers_add(struct answers *k, void *answer)
 {
     k->hash.arena = k->arena;
-    hash_add(&k->hash, (uint32_t)k->asked.digest[0]);
-    k->answer = arena_grow(k->arena, k->answer, k->n, &k->capacity, sizeof *k->answer);
-    k->answer[k->n++] = (struct answer){k->asked, answer};
+    k->answer = arena_grow(k->arena, k->answer, k->hash.n, &k->capacity, sizeof *k->answer);
+    k->answer[k->hash.n] = (struct answer){k->asked, answer};
+    hash_add(&k->hash, (uint32_t)k->asked.digest[0]); /* where memory does not suffice, it is as it was */
 }
 
 void answers_forget(struct answers *k)

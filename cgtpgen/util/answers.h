@@ -15,22 +15,29 @@ struct question {
     uint64_t digest[2];
 };
 
-/* Zero-initialise and set the arena, in which answers are, too. */
+/* Answers are in its arena, too, which answers_begin makes a part of another. */
 struct answers {
     struct arena *arena;
     struct question asked; /* the one that is asked now */
-    struct hash hash;
-    int n, capacity;
+    struct hash hash;      /* of which there are as many as answers */
+    int capacity;
     struct answer {
         struct question of;
         void *is;
     } * answer;
 };
 
+struct answers *answers_begin(struct arena *);
+
 /* Another question; what it depends on, pointers only to what stays as long as answers do. */
 void answers_ask(struct answers *);
 void answers_word(struct answers *, int64_t);
+void answers_words(struct answers *, size_t n, const int *);
 void answers_pointer(struct answers *, const void *);
+
+/* So many ints. */
+#define ANSWERS_WORDS(answers, ...)                                                                          \
+    answers_words(answers, sizeof((int[]){__VA_ARGS__}) / sizeof(int), (int[]){__VA_ARGS__})
 
 /* The answer; NULL: there is none yet. */
 void *answers_find(const struct answers *);

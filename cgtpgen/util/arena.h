@@ -73,4 +73,8 @@ void arena_release(struct arena *, struct arena_mark);
 #define NEW(arena, type) ((type *)arena_alloc(arena, sizeof(type)))
 #define NEW_ARRAY(arena, type, count) ((type *)arena_array(arena, (size_t)(count), sizeof(type)))
 
+/* The next element of a growing array, which counts it. */
+#define APPEND(arena, array, count, capacity)                                                                \
+    ((array) = arena_grow(arena, array, count, &(capacity), sizeof *(array)), &(array)[(count)++])
+
 #endif

@@ -112,8 +112,8 @@ static void call_path(const struct writer *c, const struct path *path)
                          : q.role == ROLE_W && !batch_shares(c->g) ? TOUCH_WRITE
                                                                    : TOUCH_ADD;
     }
-    build_note(c->p, arena_printf(c->p->arena, "%s; a C = form",
-                                  source_path_line(c->p->arena, c->g->demand->plan, path)));
+    build_step(c->p, STEP_NOTE)->note =
+        arena_printf(c->p->arena, "%s; a C = form", source_path_line(c->p->arena, c->g->demand->plan, path));
     build_code(c->p, path->number, code, n, all);
     build_last(c->p)->spread = c->s->part;
 }
@@ -162,13 +162,13 @@ static void begin_lanes(const struct writer *c, const struct batch_part *part)
 {
     const int lanes = part->mul / c->g->channels;
     if (part->lanes < BATCH_LANES)
-        build_if(c->p, lanes == part->lanes
-                           ? "there"
-                           : arena_printf(c->p->arena, "there && lane %% %d < %d", part->lanes, lanes));
+        build_block(c->p, -1)->note =
+            lanes == part->lanes ? "there"
+                                 : arena_printf(c->p->arena, "there && lane %% %d < %d", part->lanes, lanes);
     else
-        build_if(c->p, part->blocks == 1
-                           ? arena_printf(c->p->arena, "lane < %d", lanes)
-                           : arena_printf(c->p->arena, "now.block * %d + lane < %d", BATCH_LANES, lanes));
+        build_block(c->p, -1)->note =
+            part->blocks == 1 ? arena_printf(c->p->arena, "lane < %d", lanes)
+                              : arena_printf(c->p->arena, "now.block * %d + lane < %d", BATCH_LANES, lanes);
 }
 
 /* Segments of z come before the first path into them, and leave after the last. */
@@ -230,9 +230,9 @@ static void turn(struct writer *c, int index)
     if (index == 0 && c->phase->wide >= 0)
         widen(c);
     if (blocks < c->phase->blocks)
-        build_below(c->p, blocks);
+        build_block(c->p, -1)->below = blocks;
     for (const struct operand **o = c->of[SLOT_W][1]; *o && c->s->ws && !batch_shares(c->g); o++)
-        build_row(c->p, standing(c, *o));
+        build_step(c->p, STEP_ROW)->number = standing(c, *o);
     work(c);
     if (blocks < c->phase->blocks)
         build_end(c->p);
@@ -245,7 +245,7 @@ static void turn(struct writer *c, int index)
 static void do_phase(struct writer *c)
 {
     const int dim = (int)c->problem->dim[SLOT_Y];
-    build_skewed(c->p, STEP_FILL, c->phase->block);
+    build_step(c->p, STEP_FILL)->loop = c->phase->block;
     build_begin(c->p, c->phase->sums ? c->phase->item : c->phase->block);
     for (const struct operand **o = c->of[SLOT_Y][1]; *o; o++)
         build_local(

@@ -275,7 +275,7 @@ static void name_rows(struct conv_program *c, enum slot slot)
 {
     int *number = conv_some(c);
     for (int i = 0, n = conv_numbers(c, slot, true, number); i < n && (i == 0 || slot == SLOT_W); i++) {
-        build_row(c->p, c->place[number[i]]);
+        build_step(c->p, STEP_ROW)->number = c->place[number[i]];
         if (c->item >= 0)
             build_reads(c->p, c->item);
     }
@@ -357,7 +357,7 @@ static void work_abreast(struct conv_program *c)
         name_w(c);
     if (later)
         declare_rows(c);
-    build_if(c->p, "there");
+    build_block(c->p, -1)->note = "there";
     if (!named && !holds_w(c))
         name_w(c);
     if (!later)
@@ -367,13 +367,13 @@ static void work_abreast(struct conv_program *c)
     if (later) {
         build_end(c->p);
         copy_ahead(c);
-        build_if(c->p, "there");
+        build_block(c->p, -1)->note = "there";
         call_paths(c, middle, c->s->paths);
     }
     keep_x(c);
     build_end(c->p);
     if (c->g->b_outputs || holds_w(c)) {
-        build_if(c->p, "there");
+        build_block(c->p, -1)->note = "there";
         if (c->g->b_outputs)
             put_x(c, 0);
         if (!named && holds_w(c))
@@ -391,10 +391,10 @@ void conv_program(struct path_set *s)
     struct conv_program *c = s->program;
     c->p->walk.turns = c->g->edge_buffer && c->g->g_outputs;
     build_begin(c->p, c->tile);
-    build_meet(c->p, SCOPE_TEAM); /* as it takes a tile */
+    build_step(c->p, STEP_MEET)->scope = SCOPE_TEAM; /* as it takes a tile */
     if (!conv_all_whole(s))
         build_zero(c->p, 0); /* which lanes without channels read */
-    build_skewed(c->p, STEP_FILL, c->edge);
+    build_step(c->p, STEP_FILL)->loop = c->edge;
     build_begin(c->p, c->node);
     conv_begin_receiver(c);
     build_begin(c->p, c->edge);
@@ -407,6 +407,6 @@ void conv_program(struct path_set *s)
         conv_end_receiver(c);
     build_end(c->p);
     if (puts_x_later(c) || c->g->reduces)
-        build_skewed(c->p, STEP_DRAIN, c->edge);
+        build_step(c->p, STEP_DRAIN)->loop = c->edge;
     build_end(c->p);
 }

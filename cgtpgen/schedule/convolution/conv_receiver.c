@@ -93,7 +93,7 @@ void conv_end_receiver(struct conv_program *c)
                                            build_variable("channel_block", 1),
                                            build_variable("cgtp_reload_lane()", 1)});
             of_table(c, mul, true);
-            build_meet(c->p, SCOPE_WARP);
+            build_step(c->p, STEP_MEET)->scope = SCOPE_WARP;
         }
     }
 }

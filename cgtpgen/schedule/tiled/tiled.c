@@ -415,8 +415,9 @@ static void work_on_group(const struct tiled *g, const struct part *part, struct
     struct pipeline *p = g->pipeline;
     const int channels_a = path_channels_a(c.e);
     for (int i = 0; i < c.paths; i++)
-        build_note(p, arena_printf(p->arena, "%s; a C = form",
-                                   source_path_line(p->arena, g->demand->plan, calls_path(&c, i).e->path)));
+        build_step(p, STEP_NOTE)->note =
+            arena_printf(p->arena, "%s; a C = form",
+                         source_path_line(p->arena, g->demand->plan, calls_path(&c, i).e->path));
     if (channels_a > 1)
         calls_loop(&c, (struct loop){.name = "a", .end = channels_a - c.e->pairs, .by = 1});
     if (calls_turns_b(&c) > 1) {
@@ -439,7 +440,7 @@ static void add_steps(const struct tiled *g)
 {
     struct pipeline *p = g->pipeline;
     const struct segment *segment = slot_irreps(g->demand->plan->problem, g->stream)->segment;
-    build_skewed(p, STEP_FILL, g->tile);
+    build_step(p, STEP_FILL)->loop = g->tile;
     build_launch(p, false);
     build_begin(p, g->tile);
     clear(g, NULL);
@@ -448,7 +449,7 @@ static void add_steps(const struct tiled *g)
         struct text words = {.arena = g->arena};
         text_printf(&words, "%s: %dx", g->stream == SLOT_X ? "x" : "z", part->channels);
         irrep_print(&words, segment[part->segment].ir);
-        build_note(p, text_string(&words));
+        build_step(p, STEP_NOTE)->note = text_string(&words);
         if (!part->group->made) {
             build_block(p, part->first);
             clear(g, part);
