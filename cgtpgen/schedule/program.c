@@ -241,8 +241,8 @@ static int stages_of(const struct pipeline *p)
     return stages;
 }
 
-/* Path sets of edges. loop: the first that its pipeline computes; stages: of the shortest ring. */
-static void report_set(struct report *r, const struct pipeline *p, int set, int loop, bool shared, int stages,
+/* Path sets of edges. loop: the first that its pipeline computes; rings: are these of different stages? */
+static void report_set(struct report *r, const struct pipeline *p, int set, int loop, bool shared, bool rings,
                        int most)
 {
     report_list(r, "paths", p->set[set].paths, p->set[set].path);
@@ -255,7 +255,7 @@ static void report_set(struct report *r, const struct pipeline *p, int set, int 
         report_number(r, "edges_side_by_side", p->items);
     report_registers(r, p, most);
     report_number(r, "stage_bytes", p->group[0].layout.bytes);
-    if (stages_of(p) != stages)
+    if (rings)
         report_number(r, "stages", stages_of(p));
     const struct work *work =
         p->registers.taken ? &p->work : &p->planned; /* with registers it is counted, too */
@@ -304,9 +304,11 @@ void program_report(struct report *r, const struct schedule *s)
     const struct pipeline *p = s->pipeline;
     const bool edges = p->walk.room > 0, tiles = !edges && !p->walk.warps;
     int stages = stages_of(p), versions = 1, loop = 0;
-    bool kept = false;
-    for (const struct pipeline *q = p->next; q && edges; q = q->next)
+    bool kept = false, rings = false;
+    for (const struct pipeline *q = p->next; q && edges; q = q->next) {
+        rings |= stages_of(q) != stages_of(p);
         stages = stages < stages_of(q) ? stages : stages_of(q);
+    }
     for (int i = 0; i < p->places; i++) {
         const struct place *q = &p->place[i];
         if (tiles && q->rate > versions)
@@ -338,7 +340,7 @@ void program_report(struct report *r, const struct schedule *s)
         shared |= q->sets > 1;
     for (const struct pipeline *q = p; q && edges; loop += q->sets, q = q->next)
         for (int i = 0; i < q->sets; i++)
-            report_set(report_record(r, "path_sets", "path set"), q, i, loop, shared, stages, s->registers);
+            report_set(report_record(r, "path_sets", "path set"), q, i, loop, shared, rings, s->registers);
     report_layout(r, "shared_memory", &p->of_block);
 }
 
