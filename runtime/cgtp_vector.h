@@ -162,17 +162,6 @@ template <int n> CGTP_DEVICE void cgtp_load(real *r, const real *p)
     }
 }
 
-/* From an address that is a multiple of 16 bytes, whatever n is. */
-template <int n> CGTP_DEVICE void cgtp_load_row(real *r, const real *p)
-{
-    constexpr int whole = n / CGTP_WIDE * CGTP_WIDE;
-    if constexpr (whole > 0)
-        cgtp_load<whole>(r, p);
-    CGTP_UNROLL
-    for (int i = whole; i < n; i++)
-        r[i] = p[i];
-}
-
 template <int n> CGTP_DEVICE void cgtp_store(real *p, const real *r)
 {
     constexpr int wide = (int)(sizeof(cgtp_widest<n>) / sizeof(real));
@@ -186,19 +175,47 @@ template <int n> CGTP_DEVICE void cgtp_store(real *p, const real *r)
     }
 }
 
+/* n elements, whatever n is, at a multiple of `align` elements; at a multiple of 16 bytes. */
+template <int n, int align, typename T> CGTP_DEVICE void cgtp_get(real *r, const T *p)
+{
+    constexpr int whole = n / align * align;
+    CGTP_UNROLL
+    for (int i = 0; i < whole; i += align)
+        cgtp_load<align>(r + i, p + i);
+    CGTP_UNROLL
+    for (int i = whole; i < n; i++)
+        cgtp_load<1>(r + i, p + i);
+}
+template <int n, int align, typename T> CGTP_DEVICE void cgtp_set(T *p, const real *r)
+{
+    constexpr int whole = n / align * align;
+    CGTP_UNROLL
+    for (int i = 0; i < whole; i += align)
+        cgtp_store<align>(p + i, r + i);
+    CGTP_UNROLL
+    for (int i = whole; i < n; i++)
+        cgtp_store<1>(p + i, r + i);
+}
+template <int n> CGTP_DEVICE void cgtp_load_row(real *r, const real *p)
+{
+    cgtp_get<n, CGTP_WIDE>(r, p);
+}
+
 /* v neighbouring channels of d components, which are `step` elements apart: r[u * d + i] from / to p[i * step + u]. */
-template <int v, int d, typename T> CGTP_DEVICE void cgtp_load_components(real *r, const T *p, int64_t step)
+template <int v, int d, int align = v, typename T>
+CGTP_DEVICE void cgtp_load_components(real *r, const T *p, int64_t step)
 {
     CGTP_UNROLL
     for (int i = 0; i < d; i++) {
         real component[v];
-        cgtp_load<v>(component, p + i * step);
+        cgtp_get<v, align>(component, p + i * step);
         CGTP_UNROLL
         for (int u = 0; u < v; u++)
             r[u * d + i] = component[u];
     }
 }
-template <int v, int d, typename T> CGTP_DEVICE void cgtp_store_components(T *p, int64_t step, const real *r)
+template <int v, int d, int align = v, typename T>
+CGTP_DEVICE void cgtp_store_components(T *p, int64_t step, const real *r)
 {
     CGTP_UNROLL
     for (int i = 0; i < d; i++) {
@@ -206,7 +223,7 @@ template <int v, int d, typename T> CGTP_DEVICE void cgtp_store_components(T *p,
         CGTP_UNROLL
         for (int u = 0; u < v; u++)
             component[u] = r[u * d + i];
-        cgtp_store<v>(p + i * step, component);
+        cgtp_set<v, align>(p + i * step, component);
     }
 }
 
