@@ -286,22 +286,30 @@ CGTP_DEVICE void cgtp_store_lanes(int lane, real (&slice)[m], const real (&r)[n]
         cgtp_store_lanes(lane, more...);
 }
 
-/* Room for gradients of weights, of the lane's v channels: what the function of a path is given as an array.
- * They go to `to` once it has ended. */
-template <int v, typename T = real> struct cgtp_outgoing {
+/* Room for gradients of weights, of the lane's v channels, of which it has `channels`: what the function of a path is given
+ * as an array. Where they go once it has ended is what structs derived from this say. */
+template <int v, typename T> struct cgtp_outgoing_room {
     T *const to;
+    const int channels;
     real value[v];
 
-    CGTP_MEMBER explicit cgtp_outgoing(T *row) : to(row)
+    CGTP_MEMBER cgtp_outgoing_room(const T *to_, int channels_) : to((T *)to_), channels(channels_)
     {
-    }
-    CGTP_MEMBER ~cgtp_outgoing()
-    {
-        cgtp_store_stream<v>(to, value);
     }
     CGTP_MEMBER operator real *()
     {
         return value;
+    }
+};
+
+/* To a row, all of them. */
+template <int v, typename T = real> struct cgtp_outgoing : cgtp_outgoing_room<v, T> {
+    CGTP_MEMBER explicit cgtp_outgoing(T *row) : cgtp_outgoing_room<v, T>(row, v)
+    {
+    }
+    CGTP_MEMBER ~cgtp_outgoing()
+    {
+        cgtp_store_stream<v>(this->to, this->value);
     }
 };
 

@@ -234,24 +234,15 @@ template <typename S> struct cgtp_shifted_weights {
 /* ---- gradients of weights, in the weights' slices ---- */
 
 /* As cgtp_outgoing_slice: of the lane's channels those that there are. */
-template <int v> struct cgtp_outgoing_shifted {
-    real *const to;
-    const int channels;
-    real value[v];
+template <int v> struct cgtp_outgoing_shifted : cgtp_outgoing_room<v, real> {
+    using cgtp_outgoing_room<v, real>::cgtp_outgoing_room;
 
-    CGTP_MEMBER cgtp_outgoing_shifted(const real *slice, int channels_) : to((real *)slice), channels(channels_)
-    {
-    }
     CGTP_MEMBER ~cgtp_outgoing_shifted()
     {
         CGTP_UNROLL
         for (int i = 0; i < v; i++)
-            if (i < channels)
-                to[i] = value[i];
-    }
-    CGTP_MEMBER operator real *()
-    {
-        return value;
+            if (i < this->channels)
+                this->to[i] = this->value[i];
     }
 };
 
