@@ -218,6 +218,22 @@ template <typename S, typename T> struct cgtp_weight_lanes {
             return own * wide;
         return own / chunks * (CGTP_LANES * S::channels) + cgtp_item_of<S>(lane) * cgtp_width<S>() + own % chunks * wide;
     }
+
+    /* Calls chunk(at, in_slices) for the lane's chunks that there are: how much further they are. */
+    template <typename Chunk> static CGTP_MEMBER void each(int channel_block, int lane, Chunk chunk)
+    {
+        constexpr int slice = CGTP_LANES * S::channels, threads = S::lanes;
+        const int own = cgtp_member<S>(lane), channels = cgtp_channels_of<S>(channel_block);
+        cgtp_each<(paths + together - 1) / together>([&](auto copy) {
+            constexpr int i = decltype(copy)::value * together, here = paths - i < together ? paths - i : together;
+            constexpr int64_t offset = S::offset[i];
+            CGTP_UNROLL
+            for (int k = 0; k < (together > 1 ? 1 : chunks); k += threads)
+                if ((here * chunks - k >= threads || own < here * chunks - k) &&
+                    (whole || (k + own % chunks) * wide < channels))
+                    chunk(offset + more<i, here>(own) + k * wide, i * slice + k * wide);
+        });
+    }
 };
 
 /* Rows of weights, `stride` after each other, from row `first` on: where the lane's part of the channel block's in the first begins (kept: see
@@ -235,24 +251,10 @@ template <typename S, typename T>
 CGTP_DEVICE void cgtp_copy_lanes_weights(T *slices, const T *from, int channel_block, int lane, cgtp_policy policy)
 {
     using W = cgtp_weight_lanes<S, T>;
-    constexpr int n = W::paths, slice = CGTP_LANES * S::channels, wide = W::wide, chunks = W::chunks;
-    constexpr int together = W::together, threads = S::lanes;
-    const int own = cgtp_member<S>(lane), channels = cgtp_channels_of<S>(channel_block);
-    const bool has = W::whole || own % chunks * wide < channels;
     from = cgtp_opaque_global(from);
     slices += W::in_slices(lane) - lane * cgtp_wide<T>();
-    cgtp_each<(n + together - 1) / together>([&](auto copy) {
-        constexpr int i = decltype(copy)::value * together;
-        constexpr int here [[maybe_unused]] = n - i < together ? n - i : together; /* paths in it */
-        constexpr int64_t offset = S::offset[i];
-        if constexpr (chunks > threads) {
-            CGTP_UNROLL
-            for (int k = 0; k < chunks; k += threads)
-                if ((chunks - k >= threads || own < chunks - k) && (W::whole || (k + own) * wide < channels))
-                    cgtp_copy<wide * (int)sizeof(T)>(slices + i * slice + k * wide, from + offset + k * wide, policy);
-        } else if ((here * chunks == threads || own < here * chunks) && has) {
-            cgtp_copy<wide * (int)sizeof(T)>(slices + i * slice, from + offset + W::template more<i, here>(own), policy);
-        }
+    W::each(channel_block, lane, [&](int64_t at, int in_slices) {
+        cgtp_copy<W::wide * (int)sizeof(T)>(slices + in_slices, from + at, policy);
     });
 }
 

@@ -107,20 +107,10 @@ template <typename S, typename T>
 CGTP_DEVICE void cgtp_write_lanes_weights(T *row, const T *slices, int channel_block, int lane)
 {
     using W = cgtp_weight_lanes<S, T>;
-    constexpr int n = W::paths, slice = CGTP_LANES * S::channels, wide = W::wide, chunks = W::chunks;
-    constexpr int together = W::together, threads = S::lanes;
-    const int own = cgtp_member<S>(lane), channels = cgtp_channels_of<S>(channel_block);
     T *const to = row + W::begin(channel_block, lane);
     slices += W::in_slices(lane);
-    cgtp_each<(n + together - 1) / together>([&](auto copy) {
-        constexpr int i = decltype(copy)::value * together, here = n - i < together ? n - i : together;
-        constexpr int64_t offset = S::offset[i];
-        CGTP_UNROLL
-        for (int k = 0; k < (together > 1 ? 1 : chunks); k += threads)
-            if ((here * chunks - k >= threads || own < here * chunks - k) &&
-                (W::whole || (k + own % chunks) * wide < channels))
-                cgtp_put<wide * (int)sizeof(T)>(to + offset + W::template more<i, here>(own) + k * wide,
-                                                slices + i * slice + k * wide);
+    W::each(channel_block, lane, [&](int64_t at, int in_slices) {
+        cgtp_put<W::wide * (int)sizeof(T)>(to + at, slices + in_slices);
     });
 }
 
