@@ -133,9 +133,6 @@ CGTP_DEVICE void cgtp_copy_lanes_row(real (&slice)[room], const real *from, int 
         }
 }
 /* The slice of segment i of a row, and those of the segments after. */
-template <int i, typename Row> CGTP_DEVICE void cgtp_copy_from(const Row &, int, cgtp_policy)
-{
-}
 template <int i, int threads, typename T, typename S, int n, int... more>
 CGTP_DEVICE void cgtp_copy_from(const cgtp_row<const T, S, threads> &row, int lane, cgtp_policy policy, T (&slice)[n],
                                 T (&...others)[more])
@@ -147,7 +144,8 @@ CGTP_DEVICE void cgtp_copy_from(const cgtp_row<const T, S, threads> &row, int la
     for (int k = 0; k < Row::template chunks<i>(); k += threads)
         if (row.template has<i>(k))
             cgtp_copy<Row::wide * (int)sizeof(T)>(to + k * Row::wide, row.template chunk<i>(k), policy);
-    cgtp_copy_from<i + 1>(row, lane, policy, others...);
+    if constexpr (sizeof...(more) > 0)
+        cgtp_copy_from<i + 1>(row, lane, policy, others...);
 }
 
 /* The channel block's part of each segment of a row. */
@@ -315,9 +313,6 @@ template <int v, typename T = real> struct cgtp_outgoing : cgtp_outgoing_room<v,
     }
 };
 
-template <cgtp_how how, int i, typename Row> CGTP_DEVICE void cgtp_write_to(const Row &, int)
-{
-}
 template <cgtp_how how, int i, int threads, typename T, typename S, int n, int... more>
 CGTP_DEVICE void cgtp_write_to(const cgtp_row<T, S, threads> &row, int lane, const T (&slice)[n], const T (&...others)[more])
 {
@@ -328,25 +323,25 @@ CGTP_DEVICE void cgtp_write_to(const cgtp_row<T, S, threads> &row, int lane, con
         CGTP_UNROLL /* neighbouring elements at once: there are no wider atomics */
         for (int k = 0; k < n; k += CGTP_LANES)
             cgtp_add(row.template chunk<i>(k / wide) + (lane - lane * wide), slice[k + lane]);
-        cgtp_write_to<how, i + 1>(row, lane, others...);
-        return;
-    }
-    const T *const from = slice + row.template in_slice<i>(lane);
-    CGTP_UNROLL
-    for (int k = 0; k < Row::template chunks<i>(); k += threads)
-        if (row.template has<i>(k)) {
-            T *const to = row.template chunk<i>(k);
-            if constexpr (how == CGTP_STORE) {
-                cgtp_put<wide * (int)sizeof(T)>(to, from + k * wide);
-            } else if constexpr (wide * sizeof(T) == 16 && sizeof(T) == 4) {
-                cgtp_add16(to, from + k * wide);
-            } else {
-                CGTP_UNROLL
-                for (int j = 0; j < wide; j++)
-                    cgtp_add(to + j, from[k * wide + j]);
+    } else {
+        const T *const from = slice + row.template in_slice<i>(lane);
+        CGTP_UNROLL
+        for (int k = 0; k < Row::template chunks<i>(); k += threads)
+            if (row.template has<i>(k)) {
+                T *const to = row.template chunk<i>(k);
+                if constexpr (how == CGTP_STORE) {
+                    cgtp_put<wide * (int)sizeof(T)>(to, from + k * wide);
+                } else if constexpr (wide * sizeof(T) == 16 && sizeof(T) == 4) {
+                    cgtp_add16(to, from + k * wide);
+                } else {
+                    CGTP_UNROLL
+                    for (int j = 0; j < wide; j++)
+                        cgtp_add(to + j, from[k * wide + j]);
+                }
             }
-        }
-    cgtp_write_to<how, i + 1>(row, lane, others...);
+    }
+    if constexpr (sizeof...(more) > 0)
+        cgtp_write_to<how, i + 1>(row, lane, others...);
 }
 
 /* The channel block's part of each segment, from slices to a row: of several items side by side each lane's own item's. */
