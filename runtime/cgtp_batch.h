@@ -21,7 +21,7 @@ CGTP_DEVICE void cgtp_copy_slice(T (&slice)[n], const T *from, int lane, cgtp_po
     CGTP_UNROLL
     for (int k = 0; k < chunks; k += CGTP_LANES)
         if (chunks - k >= CGTP_LANES || lane < chunks - k)
-            cgtp_copy16(slice + k * wide, from + k * wide, policy);
+            cgtp_copy<16>(slice + k * wide, from + k * wide, policy);
 }
 
 /* A row of n elements, as cgtp_copy_lanes_row. */

@@ -129,7 +129,7 @@ CGTP_DEVICE void cgtp_copy_lanes_row(real (&slice)[room], const real *from, int 
             if constexpr (piece == 1)
                 cgtp_copy_element(to + k, from + k);
             else
-                cgtp_copy16(to + k * piece, from + k * piece, policy);
+                cgtp_copy<16>(to + k * piece, from + k * piece, policy);
         }
 }
 /* The slice of segment i of a row, and those of the segments after. */

@@ -181,10 +181,6 @@ template <int bytes> CGTP_DEVICE void cgtp_copy(void *shared, const void *global
         asm volatile("cp.async.ca.shared.global.L2::cache_hint [%0], [%1], %2, %3;" ::"r"(to), "l"(global), "n"(bytes),
                      "l"(policy.bits) : "memory");
 }
-CGTP_DEVICE void cgtp_copy16(void *shared, const void *global, cgtp_policy policy)
-{
-    cgtp_copy<16>(shared, global, policy);
-}
 
 /* Closes the group of this thread's copies so far. */
 CGTP_DEVICE void cgtp_copies_commit(void)

@@ -81,7 +81,6 @@ CGTP_DEVICE cgtp_policy cgtp_policy_stream(void) { return {0}; }
 CGTP_DEVICE cgtp_policy cgtp_policy_parts(void) { return {0}; }
 CGTP_DEVICE cgtp_policy cgtp_policy_keep(void) { return {0}; }
 
-CGTP_DEVICE void cgtp_copy16(void *shared, const void *global, cgtp_policy) { simt_copy(shared, global, 16); }
 CGTP_DEVICE void cgtp_copy_element(real *shared, const real *global)
 {
     simt_copy(shared, global, sizeof(real));
