@@ -82,8 +82,8 @@ template <int n, typename T> struct cgtp_operand {
         }
     }
 };
-typedef cgtp_operand<4, real> cgtp_left;
-typedef cgtp_operand<2, real> cgtp_right;
+using cgtp_left = cgtp_operand<4, real>;
+using cgtp_right = cgtp_operand<2, real>;
 
 /* Products of parts that are added up: of floats, three of the four; the fourth is 2^-22 of the whole at most. */
 enum { CGTP_PRODUCTS = sizeof(real) == 4 ? 3 : 1 };

@@ -81,7 +81,17 @@ CGTP_DEVICE void cgtp_put_tile(T *to, int64_t dim, const real (&from)[CGTP_LANES
 
 /* ---- a lane's part of its row ---- */
 
-/* As cgtp_load_components and cgtp_store_components, at multiples of `align` elements. */
+/* n elements at a multiple of `align` elements. */
+template <int n, int align> CGTP_DEVICE void cgtp_get(real *r, const real *p)
+{
+    cgtp_load<n, align>(r, p);
+}
+template <int n, int align> CGTP_DEVICE void cgtp_set(real *p, const real *r)
+{
+    cgtp_store<n, align>(p, r);
+}
+
+/* The same of v channels of d components, which are `step` elements apart. */
 template <int v, int d, int align> CGTP_DEVICE void cgtp_get_components(real *r, const real *p, int step)
 {
     cgtp_load_components<v, d, align>(r, p, step);

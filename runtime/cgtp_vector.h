@@ -149,56 +149,40 @@ template <> struct cgtp_vector<false, true> {
 };
 template <int n> using cgtp_widest = typename cgtp_vector<n % CGTP_WIDE == 0, n % 2 == 0 && sizeof(real) == 4>::type;
 
-/* r[0 .. n-1] from / to memory in such pieces; the address is a multiple of n elements or 16 bytes. */
-template <int n> CGTP_DEVICE void cgtp_load(real *r, const real *p)
+/* r[0 .. n-1] from / to memory in such pieces; the address is a multiple of n elements, or `align`, or 16 bytes. */
+template <int n, int align = n> CGTP_DEVICE void cgtp_load(real *r, const real *p)
 {
-    constexpr int wide = (int)(sizeof(cgtp_widest<n>) / sizeof(real));
+    constexpr int wide = (int)(sizeof(cgtp_widest<align>) / sizeof(real)), whole = n / align * align;
     CGTP_UNROLL
-    for (int i = 0; i < n; i += wide) {
-        const cgtp_widest<n> v = *(const cgtp_widest<n> *)(p + i);
+    for (int i = 0; i < whole; i += wide) {
+        const cgtp_widest<align> v = *(const cgtp_widest<align> *)(p + i);
         CGTP_UNROLL
         for (int j = 0; j < wide; j++)
             r[i + j] = ((const real *)&v)[j];
     }
-}
-
-template <int n> CGTP_DEVICE void cgtp_store(real *p, const real *r)
-{
-    constexpr int wide = (int)(sizeof(cgtp_widest<n>) / sizeof(real));
-    CGTP_UNROLL
-    for (int i = 0; i < n; i += wide) {
-        cgtp_widest<n> v;
-        CGTP_UNROLL
-        for (int j = 0; j < wide; j++)
-            ((real *)&v)[j] = r[i + j];
-        *(cgtp_widest<n> *)(p + i) = v;
-    }
-}
-
-/* n elements, whatever n is, at a multiple of `align` elements; at a multiple of 16 bytes. */
-template <int n, int align, typename T> CGTP_DEVICE void cgtp_get(real *r, const T *p)
-{
-    constexpr int whole = n / align * align;
-    CGTP_UNROLL
-    for (int i = 0; i < whole; i += align)
-        cgtp_load<align>(r + i, p + i);
     CGTP_UNROLL
     for (int i = whole; i < n; i++)
-        cgtp_load<1>(r + i, p + i);
-}
-template <int n, int align, typename T> CGTP_DEVICE void cgtp_set(T *p, const real *r)
-{
-    constexpr int whole = n / align * align;
-    CGTP_UNROLL
-    for (int i = 0; i < whole; i += align)
-        cgtp_store<align>(p + i, r + i);
-    CGTP_UNROLL
-    for (int i = whole; i < n; i++)
-        cgtp_store<1>(p + i, r + i);
+        r[i] = p[i];
 }
 template <int n> CGTP_DEVICE void cgtp_load_row(real *r, const real *p)
 {
-    cgtp_get<n, CGTP_WIDE>(r, p);
+    cgtp_load<n, CGTP_WIDE>(r, p);
+}
+
+template <int n, int align = n> CGTP_DEVICE void cgtp_store(real *p, const real *r)
+{
+    constexpr int wide = (int)(sizeof(cgtp_widest<align>) / sizeof(real)), whole = n / align * align;
+    CGTP_UNROLL
+    for (int i = 0; i < whole; i += wide) {
+        cgtp_widest<align> v;
+        CGTP_UNROLL
+        for (int j = 0; j < wide; j++)
+            ((real *)&v)[j] = r[i + j];
+        *(cgtp_widest<align> *)(p + i) = v;
+    }
+    CGTP_UNROLL
+    for (int i = whole; i < n; i++)
+        p[i] = r[i];
 }
 
 /* v neighbouring channels of d components, which are `step` elements apart: r[u * d + i] from / to p[i * step + u]. */
@@ -208,7 +192,7 @@ CGTP_DEVICE void cgtp_load_components(real *r, const T *p, int64_t step)
     CGTP_UNROLL
     for (int i = 0; i < d; i++) {
         real component[v];
-        cgtp_get<v, align>(component, p + i * step);
+        cgtp_load<v, align>(component, p + i * step);
         CGTP_UNROLL
         for (int u = 0; u < v; u++)
             r[u * d + i] = component[u];
@@ -223,7 +207,7 @@ CGTP_DEVICE void cgtp_store_components(T *p, int64_t step, const real *r)
         CGTP_UNROLL
         for (int u = 0; u < v; u++)
             component[u] = r[u * d + i];
-        cgtp_set<v, align>(p + i * step, component);
+        cgtp_store<v, align>(p + i * step, component);
     }
 }
 
