@@ -7,12 +7,18 @@
 
 #include "cgtp_selftest.h"
 #include "cgtp_selftest_memory.h"
+#include "cgtp_view.h"
 
-/* Random numbers, of 31 bits; in (-1, 1), not zero, of few bits: exact in float and double. */
+/* Random numbers, of 31 bits; from 0 to n - 1; in (-1, 1), not zero, of few bits: exact in float and double. */
 static uint64_t next(uint64_t *seed)
 {
     *seed = *seed * 6364136223846793005u + 1442695040888963407u;
     return *seed >> 33;
+}
+
+static int64_t below(uint64_t *seed, int64_t n)
+{
+    return (int64_t)(next(seed) % (uint64_t)n);
 }
 
 static double random_value(uint64_t *seed)
@@ -60,68 +66,38 @@ struct kernel_graph {
     void *array[5];
 };
 
-static void narrow_graph(struct kernel_graph *k, const struct graph *g, int sorted)
-{
-    int32_t *sender = host_new(g->items, sizeof *sender), *receiver = host_new(g->items, sizeof *receiver);
-    int32_t *by_sender = host_new(g->items, sizeof *by_sender);
-    int64_t *receiver_row = host_new(g->receivers + 1, sizeof *receiver_row);
-    int64_t *sender_row = host_new(g->senders + 1, sizeof *sender_row);
-    for (int64_t e = 0; e < g->items; e++) {
-        sender[e] = (int32_t)g->sender[e];
-        receiver[e] = (int32_t)g->receiver[e];
-    }
-    k->narrow = (cgtp_graph){g->items, g->senders, g->receivers, sender, receiver, NULL, NULL, NULL, NULL};
-    if (sorted && cgtp_graph_index(&k->narrow, receiver_row, by_sender, sender_row) != CGTP_OK)
-        give_up("cgtp_graph_index refuses the graph");
-    k->narrow.sender = k->array[0] = device_copy(sender, (size_t)g->items * sizeof *sender);
-    k->narrow.receiver = k->array[1] = device_copy(receiver, (size_t)g->items * sizeof *receiver);
-    if (sorted) {
-        k->narrow.receiver_row = k->array[2] =
-            device_copy(receiver_row, (size_t)(g->receivers + 1) * sizeof *receiver_row);
-        k->narrow.by_sender = k->array[3] = device_copy(by_sender, (size_t)g->items * sizeof *by_sender);
-        k->narrow.sender_row = k->array[4] =
-            device_copy(sender_row, (size_t)(g->senders + 1) * sizeof *sender_row);
-    }
-    free(sender);
-    free(receiver);
-    free(by_sender);
-    free(receiver_row);
-    free(sender_row);
-}
-
-static void wide_graph(struct kernel_graph *k, const struct graph *g, int sorted)
-{
-    size_t bytes = (size_t)g->items * sizeof(int64_t);
-    int64_t *by_sender = host_new(g->items, sizeof *by_sender);
-    int64_t *receiver_row = host_new(g->receivers + 1, sizeof *receiver_row);
-    int64_t *sender_row = host_new(g->senders + 1, sizeof *sender_row);
-    k->wide =
-        (cgtp_graph64){g->items, g->senders, g->receivers, g->sender, g->receiver, NULL, NULL, NULL, NULL};
-    if (sorted && cgtp_graph64_index(&k->wide, receiver_row, by_sender, sender_row) != CGTP_OK)
-        give_up("cgtp_graph64_index refuses the graph");
-    k->wide.sender = k->array[0] = device_copy(g->sender, bytes);
-    k->wide.receiver = k->array[1] = device_copy(g->receiver, bytes);
-    if (sorted) {
-        k->wide.receiver_row = k->array[2] =
-            device_copy(receiver_row, (size_t)(g->receivers + 1) * sizeof *receiver_row);
-        k->wide.by_sender = k->array[3] = device_copy(by_sender, bytes);
-        k->wide.sender_row = k->array[4] =
-            device_copy(sender_row, (size_t)(g->senders + 1) * sizeof *sender_row);
-    }
-    free(by_sender);
-    free(receiver_row);
-    free(sender_row);
-}
-
 static void kernel_graph_new(struct kernel_graph *k, const cgtp_selftest *t, const struct graph *g)
 {
+    const size_t index = (size_t)t->index_size, row = sizeof(int64_t);
+    const struct cgtp_graph_view view = {.wide = t->index_size == 8};
+    const int64_t length[5] = {g->items, g->items, g->receivers + 1, g->items, g->senders + 1};
+    const size_t size[5] = {index, index, row, index, row};
+    void *host[5], **device = k->array;
     memset(k, 0, sizeof *k);
-    k->graph = t->index_size == 8 ? (const void *)&k->wide : (const void *)&k->narrow;
+    k->graph = view.wide ? (const void *)&k->wide : (const void *)&k->narrow;
     k->narrow.items = k->wide.items = g->items;
-    if (t->graph && t->index_size == 8)
-        wide_graph(k, g, t->sorted);
-    else if (t->graph)
-        narrow_graph(k, g, t->sorted);
+    if (!t->graph)
+        return;
+    for (int a = 0; a < 5; a++)
+        host[a] = host_new(length[a], size[a]);
+    for (int64_t e = 0; e < g->items; e++) {
+        cgtp_view_put(&view, host[0], e, g->sender[e]);
+        cgtp_view_put(&view, host[1], e, g->receiver[e]);
+    }
+    k->narrow = (cgtp_graph){g->items, g->senders, g->receivers, host[0], host[1], NULL, NULL, NULL, NULL};
+    k->wide = (cgtp_graph64){g->items, g->senders, g->receivers, host[0], host[1], NULL, NULL, NULL, NULL};
+    if (t->sorted && (view.wide ? cgtp_graph64_index(&k->wide, host[2], host[3], host[4])
+                                : cgtp_graph_index(&k->narrow, host[2], host[3], host[4])) != CGTP_OK)
+        give_up("cgtp_graph_index refuses the graph");
+    for (int a = 0; a < 5; a++) {
+        if (a < 2 || t->sorted)
+            device[a] = device_copy(host[a], (size_t)length[a] * size[a]);
+        free(host[a]);
+    }
+    k->narrow = (cgtp_graph){g->items,  g->senders, g->receivers, device[0], device[1],
+                             device[2], device[3],  device[4],    NULL};
+    k->wide = (cgtp_graph64){g->items,  g->senders, g->receivers, device[0], device[1],
+                             device[2], device[3],  device[4],    NULL};
 }
 
 static void kernel_graph_free(struct kernel_graph *k)

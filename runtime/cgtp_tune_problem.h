@@ -137,7 +137,7 @@ static struct edge *random_edges(const struct arguments *a, int64_t *n)
     *n = nodes * a->degree;
     struct edge *edge = host_new(*n, sizeof *edge);
     for (int64_t e = 0; e < *n; e++)
-        edge[e] = (struct edge){(int64_t)(next(&seed) % (uint64_t)nodes), e / a->degree, e};
+        edge[e] = (struct edge){below(&seed, nodes), e / a->degree, e};
     return edge;
 }
 
