@@ -103,6 +103,21 @@ inline bool ascends(const int64_t *row, int64_t rows, int64_t edges)
     return right;
 }
 
+/* A graph of so many rows by their index, and its arrays: sender and receiver, or receiver_row, by_sender and sender_row too. */
+template <class graph> graph graph_of(const int64_t *rows, void *const *array, size_t arrays)
+{
+    graph g = {};
+    g.items = rows[CGTP_ITEM], g.senders = rows[CGTP_SENDER], g.receivers = rows[CGTP_RECEIVER];
+    g.sender = static_cast<decltype(g.sender)>(array[0]);
+    g.receiver = static_cast<decltype(g.receiver)>(array[1]);
+    if (arrays == 5) {
+        g.receiver_row = static_cast<const int64_t *>(array[2]);
+        g.by_sender = static_cast<decltype(g.by_sender)>(array[3]);
+        g.sender_row = static_cast<const int64_t *>(array[4]);
+    }
+    return g;
+}
+
 /* Of a graph in the host's memory: does every number stay within its array? What is wrong is asked for then, and only then:
  * "sender[3] is 7: it is the number of no sender". */
 template <class graph> std::string fault_of(const graph &g, bool sorted)
