@@ -259,19 +259,14 @@ CGTP_DEVICE void cgtp_take_pair(real (&to)[2][d], const real *from, int count)
 template <bool even, int step, int channel, int d, typename T>
 CGTP_DEVICE void cgtp_put_pair(T *to, const real (&from)[2][d], int count)
 {
-    if constexpr (even && step == 1 && channel == d) {
-        if (count > 0)
-            CGTP_UNROLL
-        for (int i = 0; i < 2 * d; i += 2) {
-            const real both[2] = {from[i / d][i % d], from[(i + 1) / d][(i + 1) % d]};
-            cgtp_store_stream<2>(to + i, both);
-        }
-    } else if constexpr (even && channel == 1) {
+    constexpr bool dense = step == 1 && channel == d;
+    if constexpr (even && (dense || channel == 1)) {
         if (count > 0)
             CGTP_UNROLL
         for (int i = 0; i < d; i++) {
-            const real both[2] = {from[0][i], from[1][i]};
-            cgtp_store_stream<2>(to + i * step, both);
+            const int first = dense ? 2 * i : i, second = dense ? first + 1 : d + i;
+            const real both[2] = {from[first / d][first % d], from[second / d][second % d]};
+            cgtp_store_stream<2>(to + first * step, both);
         }
     } else {
         CGTP_UNROLL
