@@ -16,7 +16,6 @@
 #include "cgtp_selftest.h"
 #include "cgtp_selftest_dense.h"
 #include "cgtp_selftest_graph.h"
-#include "cgtp_selftest_memory.h"
 #include "cgtp_types.h"
 
 #include <float.h>
