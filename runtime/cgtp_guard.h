@@ -27,11 +27,6 @@ struct cgtp_edge_list {
     int size;
 };
 
-CGTP_FAULT int64_t cgtp_guard_number(const void *number, int64_t i, int size)
-{
-    return size == 8 ? ((const int64_t *)number)[i] : ((const int *)number)[i];
-}
-
 /* An output that may become NaN. */
 struct cgtp_guarded {
     void *at;

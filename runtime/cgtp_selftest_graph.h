@@ -164,25 +164,25 @@ struct kernel_graph {
 static void kernel_graph_new(struct kernel_graph *k, const cgtp_selftest *t, const struct graph *g)
 {
     const size_t index = (size_t)t->index_size, row = sizeof(int64_t);
-    const struct cgtp_graph_view view = {.wide = t->index_size == 8};
+    const int wide = t->index_size == 8;
     const int64_t length[5] = {g->items, g->items, g->receivers + 1, g->items, g->senders + 1};
     const size_t size[5] = {index, index, row, index, row};
     void *host[5], **device = k->array;
     memset(k, 0, sizeof *k);
-    k->graph = view.wide ? (const void *)&k->wide : (const void *)&k->narrow;
+    k->graph = wide ? (const void *)&k->wide : (const void *)&k->narrow;
     k->narrow.items = k->wide.items = g->items;
     if (!t->graph)
         return;
     for (int a = 0; a < 5; a++)
         host[a] = host_new(length[a], size[a]);
     for (int64_t e = 0; e < g->items; e++) {
-        cgtp_view_put(&view, host[0], e, g->sender[e]);
-        cgtp_view_put(&view, host[1], e, g->receiver[e]);
+        cgtp_put_index(host[0], e, g->sender[e], wide);
+        cgtp_put_index(host[1], e, g->receiver[e], wide);
     }
     k->narrow = (cgtp_graph){g->items, g->senders, g->receivers, host[0], host[1], NULL, NULL, NULL, NULL};
     k->wide = (cgtp_graph64){g->items, g->senders, g->receivers, host[0], host[1], NULL, NULL, NULL, NULL};
-    if (t->sorted && (view.wide ? cgtp_graph64_index(&k->wide, host[2], host[3], host[4])
-                                : cgtp_graph_index(&k->narrow, host[2], host[3], host[4])) != CGTP_OK)
+    if (t->sorted && (wide ? cgtp_graph64_index(&k->wide, host[2], host[3], host[4])
+                           : cgtp_graph_index(&k->narrow, host[2], host[3], host[4])) != CGTP_OK)
         give_up("cgtp_graph_index refuses the graph");
     for (int a = 0; a < 5; a++) {
         if (a < 2 || t->sorted)

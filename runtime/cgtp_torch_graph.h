@@ -160,8 +160,8 @@ void copy_edges(const operation &op, const cgtp_edge_list &l, bool ascending, in
 {
     int64_t before = 0;
     for (int64_t e = 0; e < l.items; e++) {
-        const int64_t s = cgtp_guard_number(l.sender, e * l.sender_stride, l.size);
-        const int64_t r = cgtp_guard_number(l.receiver, e * l.receiver_stride, l.size);
+        const int64_t s = cgtp_get_index(l.sender, e * l.sender_stride, l.size == 8);
+        const int64_t r = cgtp_get_index(l.receiver, e * l.receiver_stride, l.size == 8);
         const bool no_sender = s < 0 || s >= l.senders;
         if (no_sender || r < 0 || r >= l.receivers)
             fail(op, std::string("edge_index has a ") + (no_sender ? "sender " : "receiver ") +

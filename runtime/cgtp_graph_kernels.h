@@ -1,15 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/* cgtp_exchange.h - the kernels that gather and add rows on their way between devices. Included by
- * cgtp_graph.cu after cgtp_cuda.h.
+/* cgtp_graph_kernels.h - the kernels of cgtp_graph.cu but those that sort: one looks for faults of a graph, others gather and
+ * add rows on their way between devices. Included after cgtp_cuda.h.
  */
-#ifndef CGTP_EXCHANGE_H
-#define CGTP_EXCHANGE_H
+#ifndef CGTP_GRAPH_KERNELS_H
+#define CGTP_GRAPH_KERNELS_H
 
 #include "cgtp_convert.h"
 #include "cgtp_ranks.h"
+#define CGTP_FAULT CGTP_BOTH
+#include "cgtp_fault.h"
 
 namespace
 {
+
+/* ---- faults ---- */
+
+enum { CGTP_CHECK_THREADS = 256 };
+
+/* Looks for faults of a graph (cgtp_fault.h): *first becomes the first fault, if that is CGTP_FAULT_NONE before. */
+CGTP_KERNEL(CGTP_CHECK_THREADS, 1)
+cgtp_check_kernel(const cgtp_graph_view g, int sorted, unsigned long long *first)
+{
+    const int64_t places = cgtp_fault_places(&g, sorted), step = gridDim.x * (int64_t)CGTP_CHECK_THREADS;
+    uint64_t least = CGTP_FAULT_NONE;
+    for (int64_t i = blockIdx.x * (int64_t)CGTP_CHECK_THREADS + threadIdx.x; i < places; i += step) {
+        const uint64_t found = cgtp_fault_of_place(&g, sorted, i);
+        least = found < least ? found : least;
+    }
+    if (least != CGTP_FAULT_NONE)
+        atomicMin(first, (unsigned long long)least);
+}
+
+/* ---- rows between devices ---- */
 
 enum { CGTP_EXCHANGE_THREADS = 256, CGTP_EXCHANGE_BLOCKS = 1 << 16, CGTP_CHUNK_BYTES = 16 };
 
