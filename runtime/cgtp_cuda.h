@@ -219,14 +219,17 @@ template <int n> CGTP_DEVICE void cgtp_store_stream(real *p, const real *r)
         __stcs(p + i, r[i]);
 }
 
-/* 16 bytes that are read once. */
-CGTP_DEVICE void cgtp_read16_stream(real *r, const real *p)
+/* n elements that are read once: 16 bytes, or any number one by one. */
+template <int n> CGTP_DEVICE void cgtp_read_stream(real *r, const real *p)
 {
-    const float4 v = __ldcs((const float4 *)p);
-    const real *q = (const real *)&v;
+    float4 v [[maybe_unused]];
+    if constexpr (n * sizeof(real) == 16) {
+        v = __ldcs((const float4 *)p);
+        p = (const real *)&v;
+    }
     CGTP_UNROLL
-    for (int i = 0; i < 16 / (int)sizeof(real); i++)
-        r[i] = q[i];
+    for (int i = 0; i < n; i++)
+        r[i] = p[i];
 }
 
 /* 16, 8, 4 or 2 bytes from shared to global memory, at multiples of as many. */

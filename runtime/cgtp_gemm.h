@@ -221,8 +221,15 @@ template <int step, int d> CGTP_DEVICE void cgtp_take(real (&to)[d], const real 
         to[i] = there ? from[i * step] : (real)0;
 }
 
-/* The components of two channels that are neighbours, `channel` elements apart; even: their elements are, by two, at
- * even places. */
+/* The components of two channels that are neighbours, `channel` elements apart, of which `count` are there; zeros for others. */
+template <bool even, int step, int channel, int d>
+CGTP_DEVICE void cgtp_take_pair(real (&to)[2][d], const real *from, int count)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < 2 * d; i++)
+        to[i / d][i % d] = i / d < count ? from[i / d * channel + i % d * step] : (real)0;
+}
+/* The same of both; even: their elements are, by two, at even places. */
 template <bool even, int step, int channel, int d>
 CGTP_DEVICE void cgtp_take_pair(real (&to)[2][d], const real *from)
 {
@@ -241,18 +248,8 @@ CGTP_DEVICE void cgtp_take_pair(real (&to)[2][d], const real *from)
             to[1][i] = both[1];
         }
     } else {
-        CGTP_UNROLL
-        for (int i = 0; i < 2 * d; i++)
-            to[i / d][i % d] = from[i / d * channel + i % d * step];
+        cgtp_take_pair<even, step, channel>(to, from, 2);
     }
-}
-/* The same of which `count` are there, and zeros for others. */
-template <bool even, int step, int channel, int d>
-CGTP_DEVICE void cgtp_take_pair(real (&to)[2][d], const real *from, int count)
-{
-    CGTP_UNROLL
-    for (int i = 0; i < 2 * d; i++)
-        to[i / d][i % d] = i / d < count ? from[i / d * channel + i % d * step] : (real)0;
 }
 
 /* Stores two channels of a row, of which `count` are there. */

@@ -211,23 +211,17 @@ CGTP_DEVICE void cgtp_load_shifted_some(real (&r)[n], const T *field, const Shif
 }
 
 /* The lane's weights of a path, zeros for channels that are not there. */
-template <typename S> struct cgtp_shifted_weights {
-    real value[S::channels];
-
+template <typename S> struct cgtp_shifted_weights : cgtp_values<S::channels> {
     CGTP_MEMBER cgtp_shifted_weights(const real *from, int channel_block, int lane)
     {
         const int have = cgtp_own_channels<S>(channel_block, lane);
         CGTP_UNROLL
         for (int i = 0; i < S::channels; i++)
-            value[i] = i < have ? from[i] : 0;
-    }
-    CGTP_MEMBER operator const real *() const
-    {
-        return value;
+            this->value[i] = i < have ? from[i] : 0;
     }
     CGTP_MEMBER operator real() const /* where there is one */
     {
-        return value[0];
+        return this->value[0];
     }
 };
 

@@ -56,18 +56,12 @@ template <int v, int aligned, typename T = real> struct cgtp_outgoing_some : cgt
 };
 
 /* Weights of a lane's v channels, of which each has `of` that follow each other: one of each, widened. */
-template <int v, int of> struct cgtp_incoming_apart {
-    real value[v];
-
+template <int v, int of> struct cgtp_incoming_apart : cgtp_values<v> {
     template <typename T> CGTP_MEMBER explicit cgtp_incoming_apart(const T *from)
     {
         CGTP_UNROLL
         for (int i = 0; i < v; i++)
-            cgtp_load<1>(value + i, from + i * of);
-    }
-    CGTP_MEMBER operator const real *() const
-    {
-        return value;
+            cgtp_load<1>(this->value + i, from + i * of);
     }
 };
 

@@ -211,6 +211,16 @@ CGTP_DEVICE void cgtp_store_components(T *p, int64_t step, const real *r)
     }
 }
 
+/* What is given as an array to functions: structs derived from it load it. */
+template <int n> struct cgtp_values {
+    real value[n];
+
+    CGTP_MEMBER operator const real *() const
+    {
+        return value;
+    }
+};
+
 /* ---- sums over lanes by way of shared memory ---- */
 
 /* As cgtp_reduce_lanes above, of as many values as four chunks of 16 bytes have, in half of its instructions. First they go
