@@ -32,11 +32,11 @@ static void sort_edges(const struct cgtp_graph_view *g, const void *node, int64_
     for (int64_t n = 0; n <= nodes; n++)
         row[n] = 0;
     for (int64_t e = 0; e < g->items; e++)
-        row[cgtp_view_get(g, node, e) + 1]++;
+        row[cgtp_get_index(node, e, g->wide) + 1]++;
     for (int64_t n = 0; n < nodes; n++)
         row[n + 1] += row[n];
     for (int64_t e = 0; e < g->items; e++)
-        cgtp_view_put(g, order, row[cgtp_view_get(g, node, e)]++, e);
+        cgtp_put_index(order, row[cgtp_get_index(node, e, g->wide)]++, e, g->wide);
     for (int64_t n = nodes; n > 0; n--)
         row[n] = row[n - 1];
     row[0] = 0;
@@ -56,9 +56,9 @@ static cgtp_status sort_graph(const struct cgtp_graph_view *g, void *sender, voi
             return CGTP_BAD_GRAPH;
     sort_edges(g, g->receiver, g->receivers, order, receiver_row);
     for (int64_t i = 0; i < g->items; i++) {
-        const int64_t e = cgtp_view_get(g, order, i);
-        cgtp_view_put(g, sender, i, cgtp_view_get(g, g->sender, e));
-        cgtp_view_put(g, receiver, i, cgtp_view_get(g, g->receiver, e));
+        const int64_t e = cgtp_get_index(order, i, g->wide);
+        cgtp_put_index(sender, i, cgtp_get_index(g->sender, e, g->wide), g->wide);
+        cgtp_put_index(receiver, i, cgtp_get_index(g->receiver, e, g->wide), g->wide);
     }
     return CGTP_OK;
 }
@@ -73,7 +73,7 @@ static cgtp_status index_graph(const struct cgtp_graph_view *g, int64_t *receive
         return CGTP_NULL_POINTER;
     int64_t e = 0;
     for (int64_t r = 0; r <= g->receivers; r++) {
-        while (e < g->items && cgtp_view_get(g, g->receiver, e) < r)
+        while (e < g->items && cgtp_get_index(g->receiver, e, g->wide) < r)
             e++;
         receiver_row[r] = e;
     }

@@ -12,18 +12,6 @@ namespace
 
 /* ---- copies into a stage ---- */
 
-/* n elements, in chunks of 16 bytes. */
-template <int n, typename T>
-CGTP_DEVICE void cgtp_copy_slice(T (&slice)[n], const T *from, int lane, cgtp_policy policy)
-{
-    constexpr int wide = cgtp_wide<T>(), chunks = n / wide;
-    static_assert(n % wide == 0, "whole chunks");
-    CGTP_UNROLL
-    for (int k = 0; k < chunks; k += CGTP_LANES)
-        if (chunks - k >= CGTP_LANES || lane < chunks - k)
-            cgtp_copy16(slice + k * wide, from + k * wide, policy);
-}
-
 /* A row of n elements, as cgtp_copy_lanes_row. */
 template <int n>
 CGTP_DEVICE void cgtp_copy_row(real (&slice)[n], const real *row, int lane, cgtp_policy policy)
@@ -43,10 +31,13 @@ CGTP_DEVICE void cgtp_copy_weights(T *slices, const T *row, int channel_block, i
 template <int n, int room, typename T>
 CGTP_DEVICE void cgtp_copy_words(T (&slice)[room], const T *row, int lane, cgtp_policy policy)
 {
-    constexpr int words = (n + 1) / 2;
+    constexpr int words = (n + 1) / 2, wide = cgtp_wide<T>(), chunks = n / wide;
     static_assert(room == 2 * words, "whole words");
-    if constexpr (n % cgtp_wide<T>() == 0) {
-        cgtp_copy_slice(slice, row + lane * cgtp_wide<T>(), lane, policy);
+    if constexpr (n % wide == 0) {
+        CGTP_UNROLL
+        for (int k = 0; k < chunks; k += CGTP_LANES)
+            if (chunks - k >= CGTP_LANES || lane < chunks - k)
+                cgtp_copy<16>(slice + k * wide, row + lane * wide + k * wide, policy);
     } else {
         const unsigned *const from = (const unsigned *)((uintptr_t)row / 4 * 4);
         CGTP_UNROLL

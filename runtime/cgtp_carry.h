@@ -11,8 +11,10 @@ namespace
 /* Adds `rest` to the sum, and leaves in it what rounding took away: Kahan's summation, where `rest` has collected
  * what else is to be added. The error of the sum is about that of two roundings, of however many terms. To a sum of a
  * wider type it is added, and nothing of it is left. */
-template <int begin, int end, int n, typename Sum> CGTP_DEVICE void cgtp_carry(Sum (&sum)[n], real (&rest)[n])
+template <int begin = 0, int last = INT32_MAX, int n, typename Sum>
+CGTP_DEVICE void cgtp_carry(Sum (&sum)[n], real (&rest)[n])
 {
+    constexpr int end = last < n ? last : n;
     CGTP_UNROLL
     for (int i = begin; i < end; i++)
         if constexpr (sizeof(Sum) > sizeof(real)) {
@@ -23,11 +25,6 @@ template <int begin, int end, int n, typename Sum> CGTP_DEVICE void cgtp_carry(S
             rest[i] -= added;
             sum[i] = total;
         }
-}
-
-template <int n, typename Sum> CGTP_DEVICE void cgtp_carry(Sum (&sum)[n], real (&rest)[n])
-{
-    cgtp_carry<0, n>(sum, rest);
 }
 
 /* The sum, in the place of the rest. */

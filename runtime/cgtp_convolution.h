@@ -129,13 +129,10 @@ CGTP_DEVICE void cgtp_copy_lanes_row(real (&slice)[room], const real *from, int 
             if constexpr (piece == 1)
                 cgtp_copy_element(to + k, from + k);
             else
-                cgtp_copy16(to + k * piece, from + k * piece, policy);
+                cgtp_copy<16>(to + k * piece, from + k * piece, policy);
         }
 }
 /* The slice of segment i of a row, and those of the segments after. */
-template <int i, typename Row> CGTP_DEVICE void cgtp_copy_from(const Row &, int, cgtp_policy)
-{
-}
 template <int i, int threads, typename T, typename S, int n, int... more>
 CGTP_DEVICE void cgtp_copy_from(const cgtp_row<const T, S, threads> &row, int lane, cgtp_policy policy, T (&slice)[n],
                                 T (&...others)[more])
@@ -147,7 +144,8 @@ CGTP_DEVICE void cgtp_copy_from(const cgtp_row<const T, S, threads> &row, int la
     for (int k = 0; k < Row::template chunks<i>(); k += threads)
         if (row.template has<i>(k))
             cgtp_copy<Row::wide * (int)sizeof(T)>(to + k * Row::wide, row.template chunk<i>(k), policy);
-    cgtp_copy_from<i + 1>(row, lane, policy, others...);
+    if constexpr (sizeof...(more) > 0)
+        cgtp_copy_from<i + 1>(row, lane, policy, others...);
 }
 
 /* The channel block's part of each segment of a row. */
@@ -218,6 +216,22 @@ template <typename S, typename T> struct cgtp_weight_lanes {
             return own * wide;
         return own / chunks * (CGTP_LANES * S::channels) + cgtp_item_of<S>(lane) * cgtp_width<S>() + own % chunks * wide;
     }
+
+    /* Calls chunk(at, in_slices) for the lane's chunks that there are: how much further they are. */
+    template <typename Chunk> static CGTP_MEMBER void each(int channel_block, int lane, Chunk chunk)
+    {
+        constexpr int slice = CGTP_LANES * S::channels, threads = S::lanes;
+        const int own = cgtp_member<S>(lane), channels = cgtp_channels_of<S>(channel_block);
+        cgtp_each<(paths + together - 1) / together>([&](auto copy) {
+            constexpr int i = decltype(copy)::value * together, here = paths - i < together ? paths - i : together;
+            constexpr int64_t offset = S::offset[i];
+            CGTP_UNROLL
+            for (int k = 0; k < (together > 1 ? 1 : chunks); k += threads)
+                if ((here * chunks - k >= threads || own < here * chunks - k) &&
+                    (whole || (k + own % chunks) * wide < channels))
+                    chunk(offset + more<i, here>(own) + k * wide, i * slice + k * wide);
+        });
+    }
 };
 
 /* Rows of weights, `stride` after each other, from row `first` on: where the lane's part of the channel block's in the first begins (kept: see
@@ -235,24 +249,10 @@ template <typename S, typename T>
 CGTP_DEVICE void cgtp_copy_lanes_weights(T *slices, const T *from, int channel_block, int lane, cgtp_policy policy)
 {
     using W = cgtp_weight_lanes<S, T>;
-    constexpr int n = W::paths, slice = CGTP_LANES * S::channels, wide = W::wide, chunks = W::chunks;
-    constexpr int together = W::together, threads = S::lanes;
-    const int own = cgtp_member<S>(lane), channels = cgtp_channels_of<S>(channel_block);
-    const bool has = W::whole || own % chunks * wide < channels;
     from = cgtp_opaque_global(from);
     slices += W::in_slices(lane) - lane * cgtp_wide<T>();
-    cgtp_each<(n + together - 1) / together>([&](auto copy) {
-        constexpr int i = decltype(copy)::value * together;
-        constexpr int here [[maybe_unused]] = n - i < together ? n - i : together; /* paths in it */
-        constexpr int64_t offset = S::offset[i];
-        if constexpr (chunks > threads) {
-            CGTP_UNROLL
-            for (int k = 0; k < chunks; k += threads)
-                if ((chunks - k >= threads || own < chunks - k) && (W::whole || (k + own) * wide < channels))
-                    cgtp_copy<wide * (int)sizeof(T)>(slices + i * slice + k * wide, from + offset + k * wide, policy);
-        } else if ((here * chunks == threads || own < here * chunks) && has) {
-            cgtp_copy<wide * (int)sizeof(T)>(slices + i * slice, from + offset + W::template more<i, here>(own), policy);
-        }
+    W::each(channel_block, lane, [&](int64_t at, int in_slices) {
+        cgtp_copy<W::wide * (int)sizeof(T)>(slices + in_slices, from + at, policy);
     });
 }
 
@@ -286,18 +286,15 @@ CGTP_DEVICE void cgtp_store_lanes(int lane, real (&slice)[m], const real (&r)[n]
         cgtp_store_lanes(lane, more...);
 }
 
-/* Room for gradients of weights, of the lane's v channels: what the function of a path is given as an array.
- * They go to `to` once it has ended. */
-template <int v, typename T = real> struct cgtp_outgoing {
+/* Room for gradients of weights, of the lane's v channels, of which it has `channels`: what the function of a path is given
+ * as an array. Where they go once it has ended is what structs derived from this say. */
+template <int v, typename T> struct cgtp_outgoing_room {
     T *const to;
+    const int channels;
     real value[v];
 
-    CGTP_MEMBER explicit cgtp_outgoing(T *row) : to(row)
+    CGTP_MEMBER cgtp_outgoing_room(const T *to_, int channels_) : to((T *)to_), channels(channels_)
     {
-    }
-    CGTP_MEMBER ~cgtp_outgoing()
-    {
-        cgtp_store_stream<v>(to, value);
     }
     CGTP_MEMBER operator real *()
     {
@@ -305,9 +302,17 @@ template <int v, typename T = real> struct cgtp_outgoing {
     }
 };
 
-template <cgtp_how how, int i, typename Row> CGTP_DEVICE void cgtp_write_to(const Row &, int)
-{
-}
+/* To a row, all of them. */
+template <int v, typename T = real> struct cgtp_outgoing : cgtp_outgoing_room<v, T> {
+    CGTP_MEMBER explicit cgtp_outgoing(T *row) : cgtp_outgoing_room<v, T>(row, v)
+    {
+    }
+    CGTP_MEMBER ~cgtp_outgoing()
+    {
+        cgtp_store_stream<v>(this->to, this->value);
+    }
+};
+
 template <cgtp_how how, int i, int threads, typename T, typename S, int n, int... more>
 CGTP_DEVICE void cgtp_write_to(const cgtp_row<T, S, threads> &row, int lane, const T (&slice)[n], const T (&...others)[more])
 {
@@ -318,25 +323,25 @@ CGTP_DEVICE void cgtp_write_to(const cgtp_row<T, S, threads> &row, int lane, con
         CGTP_UNROLL /* neighbouring elements at once: there are no wider atomics */
         for (int k = 0; k < n; k += CGTP_LANES)
             cgtp_add(row.template chunk<i>(k / wide) + (lane - lane * wide), slice[k + lane]);
-        cgtp_write_to<how, i + 1>(row, lane, others...);
-        return;
-    }
-    const T *const from = slice + row.template in_slice<i>(lane);
-    CGTP_UNROLL
-    for (int k = 0; k < Row::template chunks<i>(); k += threads)
-        if (row.template has<i>(k)) {
-            T *const to = row.template chunk<i>(k);
-            if constexpr (how == CGTP_STORE) {
-                cgtp_put<wide * (int)sizeof(T)>(to, from + k * wide);
-            } else if constexpr (wide * sizeof(T) == 16 && sizeof(T) == 4) {
-                cgtp_add16(to, from + k * wide);
-            } else {
-                CGTP_UNROLL
-                for (int j = 0; j < wide; j++)
-                    cgtp_add(to + j, from[k * wide + j]);
+    } else {
+        const T *const from = slice + row.template in_slice<i>(lane);
+        CGTP_UNROLL
+        for (int k = 0; k < Row::template chunks<i>(); k += threads)
+            if (row.template has<i>(k)) {
+                T *const to = row.template chunk<i>(k);
+                if constexpr (how == CGTP_STORE) {
+                    cgtp_put<wide * (int)sizeof(T)>(to, from + k * wide);
+                } else if constexpr (wide * sizeof(T) == 16 && sizeof(T) == 4) {
+                    cgtp_add16(to, from + k * wide);
+                } else {
+                    CGTP_UNROLL
+                    for (int j = 0; j < wide; j++)
+                        cgtp_add(to + j, from[k * wide + j]);
+                }
             }
-        }
-    cgtp_write_to<how, i + 1>(row, lane, others...);
+    }
+    if constexpr (sizeof...(more) > 0)
+        cgtp_write_to<how, i + 1>(row, lane, others...);
 }
 
 /* The channel block's part of each segment, from slices to a row: of several items side by side each lane's own item's. */

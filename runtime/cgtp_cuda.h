@@ -181,10 +181,6 @@ template <int bytes> CGTP_DEVICE void cgtp_copy(void *shared, const void *global
         asm volatile("cp.async.ca.shared.global.L2::cache_hint [%0], [%1], %2, %3;" ::"r"(to), "l"(global), "n"(bytes),
                      "l"(policy.bits) : "memory");
 }
-CGTP_DEVICE void cgtp_copy16(void *shared, const void *global, cgtp_policy policy)
-{
-    cgtp_copy<16>(shared, global, policy);
-}
 
 /* Closes the group of this thread's copies so far. */
 CGTP_DEVICE void cgtp_copies_commit(void)
@@ -223,14 +219,17 @@ template <int n> CGTP_DEVICE void cgtp_store_stream(real *p, const real *r)
         __stcs(p + i, r[i]);
 }
 
-/* 16 bytes that are read once. */
-CGTP_DEVICE void cgtp_read16_stream(real *r, const real *p)
+/* n elements that are read once: 16 bytes, or any number one by one. */
+template <int n> CGTP_DEVICE void cgtp_read_stream(real *r, const real *p)
 {
-    const float4 v = __ldcs((const float4 *)p);
-    const real *q = (const real *)&v;
+    float4 v [[maybe_unused]];
+    if constexpr (n * sizeof(real) == 16) {
+        v = __ldcs((const float4 *)p);
+        p = (const real *)&v;
+    }
     CGTP_UNROLL
-    for (int i = 0; i < 16 / (int)sizeof(real); i++)
-        r[i] = q[i];
+    for (int i = 0; i < n; i++)
+        r[i] = p[i];
 }
 
 /* 16, 8, 4 or 2 bytes from shared to global memory, at multiples of as many. */

@@ -90,21 +90,15 @@ template <int n> CGTP_DEVICE void cgtp_keep(real *kept, const real *r, int lane)
 }
 
 /* The same back in registers, for as long as a path needs them. */
-template <int n> struct cgtp_kept {
-    real value[n];
-
+template <int n> struct cgtp_kept : cgtp_values<n> {
     CGTP_MEMBER cgtp_kept(const real *kept, int lane)
     {
         constexpr int whole = n / CGTP_WIDE * CGTP_WIDE, rest = n - whole;
         CGTP_UNROLL
         for (int i = 0; i < whole; i += CGTP_WIDE)
-            cgtp_load<CGTP_WIDE>(value + i, kept + i * CGTP_LANES + lane * CGTP_WIDE);
+            cgtp_load<CGTP_WIDE>(this->value + i, kept + i * CGTP_LANES + lane * CGTP_WIDE);
         if constexpr (rest > 0)
-            cgtp_load<rest>(value + whole, kept + whole * CGTP_LANES + lane * rest);
-    }
-    CGTP_MEMBER operator const real *() const
-    {
-        return value;
+            cgtp_load<rest>(this->value + whole, kept + whole * CGTP_LANES + lane * rest);
     }
 };
 
@@ -351,15 +345,6 @@ CGTP_DEVICE void cgtp_reduce_across_warps(Row row, const real *from, int items,
                 sum += from[(i * warps + member) * length + j];
             cgtp_deliver<how>(row(i) + j, sum);
         }
-}
-
-/* 16 bytes that are read once, or so many elements one by one. */
-template <int n> CGTP_DEVICE void cgtp_read_stream(real *r, const real *p)
-{
-    if constexpr (n == CGTP_WIDE)
-        cgtp_read16_stream(r, p);
-    else
-        cgtp_load<n>(r, p);
 }
 
 /* n elements of a sum over rows, 16 bytes or one. */

@@ -37,34 +37,29 @@ CGTP_API const void *cgtp_fault_place(const struct cgtp_graph_view *, uint64_t f
 }
 #endif
 
-/* The sender of the edge that stands at place i of the permutation; -1 where that is none. */
-CGTP_FAULT int64_t cgtp_sender_of_place(const struct cgtp_graph_view *g, int64_t i)
+/* The receiver of edge i, or the sender of the edge that stands at place i of the permutation; -1 where that is none. */
+CGTP_FAULT int64_t cgtp_node_of_place(const struct cgtp_graph_view *g, int of_senders, int64_t i)
 {
-    const int64_t edge = cgtp_view_get(g, g->by_sender, i);
-    return cgtp_is_below(edge, g->items) ? cgtp_view_get(g, g->sender, edge) : -1;
+    if (!of_senders)
+        return cgtp_get_index(g->receiver, i, g->wide);
+    const int64_t edge = cgtp_get_index(g->by_sender, i, g->wide);
+    return cgtp_is_below(edge, g->items) ? cgtp_get_index(g->sender, edge, g->wide) : -1;
 }
 
-/* Row pointer number r of receivers says how many edges end before receiver r: is that wrong? */
-CGTP_FAULT int cgtp_receiver_row_is_wrong(const struct cgtp_graph_view *g, int64_t r)
+/* Row pointer number n of senders, or of receivers, says how many edges end before node n: is that wrong? */
+CGTP_FAULT int cgtp_row_is_wrong(const struct cgtp_graph_view *g, int of_senders, int64_t n)
 {
-    const int64_t edges = g->receiver_row[r];
-    return edges < 0 || edges > g->items || (edges > 0 && cgtp_view_get(g, g->receiver, edges - 1) >= r) ||
-           (edges < g->items && cgtp_view_get(g, g->receiver, edges) < r);
-}
-
-CGTP_FAULT int cgtp_sender_row_is_wrong(const struct cgtp_graph_view *g, int64_t s)
-{
-    const int64_t edges = g->sender_row[s];
-    return edges < 0 || edges > g->items || (edges > 0 && cgtp_sender_of_place(g, edges - 1) >= s) ||
-           (edges < g->items && cgtp_sender_of_place(g, edges) < s);
+    const int64_t edges = of_senders ? g->sender_row[n] : g->receiver_row[n];
+    return edges < 0 || edges > g->items || (edges > 0 && cgtp_node_of_place(g, of_senders, edges - 1) >= n) ||
+           (edges < g->items && cgtp_node_of_place(g, of_senders, edges) < n);
 }
 
 /* Edges stand in the permutation by sender, then number, so that each is there once. */
 CGTP_FAULT int cgtp_by_sender_is_wrong(const struct cgtp_graph_view *g, int64_t i)
 {
-    const int64_t before = i ? cgtp_sender_of_place(g, i - 1) : -1, here = cgtp_sender_of_place(g, i);
+    const int64_t before = i ? cgtp_node_of_place(g, 1, i - 1) : -1, here = cgtp_node_of_place(g, 1, i);
     return before > here || (i && before == here &&
-                             cgtp_view_get(g, g->by_sender, i - 1) >= cgtp_view_get(g, g->by_sender, i));
+                             cgtp_get_index(g->by_sender, i - 1, g->wide) >= cgtp_get_index(g->by_sender, i, g->wide));
 }
 
 /* Places to look at. */
@@ -82,22 +77,22 @@ CGTP_FAULT int64_t cgtp_fault_places(const struct cgtp_graph_view *g, int sorted
 CGTP_FAULT uint64_t cgtp_fault_of_place(const struct cgtp_graph_view *g, int sorted, int64_t i)
 {
     int kind = CGTP_FAULT_KINDS;
-    if (sorted && i <= g->senders && cgtp_sender_row_is_wrong(g, i))
+    if (sorted && i <= g->senders && cgtp_row_is_wrong(g, 1, i))
         kind = CGTP_FAULT_SENDER_ROW;
     if (sorted && i < g->items && cgtp_by_sender_is_wrong(g, i))
         kind = CGTP_FAULT_BY_SENDER;
-    if (sorted && i < g->items && !cgtp_is_below(cgtp_view_get(g, g->by_sender, i), g->items))
+    if (sorted && i < g->items && !cgtp_is_below(cgtp_get_index(g->by_sender, i, g->wide), g->items))
         kind = CGTP_FAULT_EDGE;
-    if (sorted && i <= g->receivers && cgtp_receiver_row_is_wrong(g, i))
+    if (sorted && i <= g->receivers && cgtp_row_is_wrong(g, 0, i))
         kind = CGTP_FAULT_RECEIVER_ROW;
     if (sorted && i > 0 && i < g->items &&
-        cgtp_view_get(g, g->receiver, i) < cgtp_view_get(g, g->receiver, i - 1))
+        cgtp_get_index(g->receiver, i, g->wide) < cgtp_get_index(g->receiver, i - 1, g->wide))
         kind = CGTP_FAULT_ORDER;
-    if (g->order && i < g->items && !cgtp_is_below(cgtp_view_get(g, g->order, i), g->items))
+    if (g->order && i < g->items && !cgtp_is_below(cgtp_get_index(g->order, i, g->wide), g->items))
         kind = CGTP_FAULT_ROW;
-    if (i < g->items && !cgtp_is_below(cgtp_view_get(g, g->receiver, i), g->receivers))
+    if (i < g->items && !cgtp_is_below(cgtp_get_index(g->receiver, i, g->wide), g->receivers))
         kind = CGTP_FAULT_RECEIVER;
-    if (i < g->items && !cgtp_is_below(cgtp_view_get(g, g->sender, i), g->senders))
+    if (i < g->items && !cgtp_is_below(cgtp_get_index(g->sender, i, g->wide), g->senders))
         kind = CGTP_FAULT_SENDER;
     return kind == CGTP_FAULT_KINDS ? CGTP_FAULT_NONE : (uint64_t)kind << CGTP_FAULT_SHIFT | (uint64_t)i;
 }

@@ -48,70 +48,58 @@ CGTP_DEVICE int cgtp_gemm_pair(void)
 
 /* Elements of an operand. A float is the sum of two TF32 numbers but for 2^-23 of it, of which tensor cores themselves
  * take what there is room for of the second. */
-template <int n, typename T> struct cgtp_operand;
-template <int n> struct cgtp_operand<n, float> {
-    float high[n], low[n];
-    CGTP_MEMBER void set(int i, float value)
+template <int n, typename T> struct cgtp_operand {
+    static constexpr int parts = sizeof(T) == 4 ? 2 : 1;
+    T part[parts][n]; /* high, low; of doubles all */
+
+    CGTP_MEMBER void set(int i, T value)
     {
-        high[i] = cgtp_tf32(value);
-        low[i] = value - high[i];
+        part[0][i] = value;
+        if constexpr (parts == 2) {
+            part[0][i] = cgtp_tf32(value);
+            part[1][i] = value - part[0][i];
+        }
     }
     /* As numbers of a piece, of one or two words an element: both elements, or the high parts of both and the low ones. */
-    template <int words> CGTP_MEMBER void set_piece(const float *piece)
+    template <int words> CGTP_MEMBER void set_piece(const T *piece)
     {
         CGTP_UNROLL
         for (int i = 0; i < n; i++) {
-            if constexpr (words == 2) {
-                high[i] = piece[i];
-                low[i] = piece[n + i];
-            } else {
+            if constexpr (words == parts)
+                part[0][i] = piece[i], part[words - 1][i] = piece[(words - 1) * n + i];
+            else
                 set(i, piece[i]);
-            }
         }
     }
-    template <int words> CGTP_MEMBER void put_piece(float *piece) const
+    template <int words> CGTP_MEMBER void put_piece(T *piece) const
     {
         CGTP_UNROLL
         for (int i = 0; i < n; i++) {
-            piece[i] = words == 2 ? high[i] : high[i] + low[i];
-            if constexpr (words == 2)
-                piece[n + i] = low[i];
+            if constexpr (words == parts)
+                piece[i] = part[0][i], piece[(words - 1) * n + i] = part[words - 1][i];
+            else
+                piece[i] = part[0][i] + part[1][i];
         }
     }
 };
-template <int n> struct cgtp_operand<n, double> {
-    double value[n];
-    CGTP_MEMBER void set(int i, double v)
-    {
-        value[i] = v;
-    }
-    template <int words> CGTP_MEMBER void set_piece(const double *piece)
-    {
-        CGTP_UNROLL
-        for (int i = 0; i < n; i++)
-            value[i] = piece[i];
-    }
-    template <int words> CGTP_MEMBER void put_piece(double *piece) const
-    {
-        CGTP_UNROLL
-        for (int i = 0; i < n; i++)
-            piece[i] = value[i];
-    }
-};
-typedef cgtp_operand<4, real> cgtp_left;
-typedef cgtp_operand<2, real> cgtp_right;
+using cgtp_left = cgtp_operand<4, real>;
+using cgtp_right = cgtp_operand<2, real>;
 
-/* sum += a b. Of floats, three of the four products of parts; the fourth is 2^-22 of the whole at most. What does not fit
- * a float tensor cores cut off from sums of floats: these are to be of 32 terms at most, and added up by cgtp_add_parts. */
-CGTP_DEVICE void cgtp_add_product(float (&sum)[4], const cgtp_operand<4, float> &a, const cgtp_operand<2, float> &b)
+/* Products of parts that are added up: of floats, three of the four; the fourth is 2^-22 of the whole at most. */
+enum { CGTP_PRODUCTS = sizeof(real) == 4 ? 3 : 1 };
+
+/* sum += a b: of the product of parts number `part`. What does not fit a float tensor cores cut off from sums of floats: these
+ * are to be of 32 terms at most, and added up by cgtp_add_parts. */
+CGTP_DEVICE void cgtp_add_product(real (&sum)[4], const cgtp_left &a, const cgtp_right &b, int part)
 {
-    cgtp_mma(sum, a.low, b.high);
-    cgtp_mma(sum, a.high, b.low);
-    cgtp_mma(sum, a.high, b.high);
+    constexpr int low = cgtp_left::parts - 1;
+    cgtp_mma(sum, a.part[part == 0 ? low : 0], b.part[part == 1 ? low : 0]);
 }
-CGTP_DEVICE void cgtp_add_product(double (&sum)[4], const cgtp_operand<4, double> &a, const cgtp_operand<2, double> &b)
+CGTP_DEVICE void cgtp_add_product(real (&sum)[4], const cgtp_left &a, const cgtp_right &b)
 {
-    cgtp_mma(sum, a.value, b.value);
+    CGTP_UNROLL
+    for (int part = 0; part < CGTP_PRODUCTS; part++)
+        cgtp_add_product(sum, a, b, part);
 }
 
 /* Of sums the first as those of so many tiles. */
@@ -122,22 +110,13 @@ template <int tiles> CGTP_DEVICE real (&cgtp_gemm_sums(real (*sums)[4]))[tiles][
 
 /* sum[j][i] += a[i] b[j]. Products that add to one sum are apart, so that few wait for the one before. */
 template <int n, int m>
-CGTP_DEVICE void cgtp_add_products(float (*sum)[n][4], const cgtp_operand<4, float> (&a)[n],
-                                   const cgtp_operand<2, float> (&b)[m])
+CGTP_DEVICE void cgtp_add_products(real (*sum)[n][4], const cgtp_left (&a)[n], const cgtp_right (&b)[m])
 {
     CGTP_UNROLL
-    for (int part = 0; part < 3; part++)
+    for (int part = 0; part < CGTP_PRODUCTS; part++)
         CGTP_UNROLL
     for (int i = 0; i < n * m; i++)
-        cgtp_mma(sum[i / n][i % n], part == 0 ? a[i % n].low : a[i % n].high, part == 1 ? b[i / n].low : b[i / n].high);
-}
-template <int n, int m>
-CGTP_DEVICE void cgtp_add_products(double (*sum)[n][4], const cgtp_operand<4, double> (&a)[n],
-                                   const cgtp_operand<2, double> (&b)[m])
-{
-    CGTP_UNROLL
-    for (int i = 0; i < n * m; i++)
-        cgtp_mma(sum[i / n][i % n], a[i % n].value, b[i / n].value);
+        cgtp_add_product(sum[i / n][i % n], a[i % n], b[i / n], part);
 }
 
 /* Adds sums of few terms to those of many. */
@@ -242,8 +221,15 @@ template <int step, int d> CGTP_DEVICE void cgtp_take(real (&to)[d], const real 
         to[i] = there ? from[i * step] : (real)0;
 }
 
-/* The components of two channels that are neighbours, `channel` elements apart; even: their elements are, by two, at
- * even places. */
+/* The components of two channels that are neighbours, `channel` elements apart, of which `count` are there; zeros for others. */
+template <bool even, int step, int channel, int d>
+CGTP_DEVICE void cgtp_take_pair(real (&to)[2][d], const real *from, int count)
+{
+    CGTP_UNROLL
+    for (int i = 0; i < 2 * d; i++)
+        to[i / d][i % d] = i / d < count ? from[i / d * channel + i % d * step] : (real)0;
+}
+/* The same of both; even: their elements are, by two, at even places. */
 template <bool even, int step, int channel, int d>
 CGTP_DEVICE void cgtp_take_pair(real (&to)[2][d], const real *from)
 {
@@ -262,37 +248,22 @@ CGTP_DEVICE void cgtp_take_pair(real (&to)[2][d], const real *from)
             to[1][i] = both[1];
         }
     } else {
-        CGTP_UNROLL
-        for (int i = 0; i < 2 * d; i++)
-            to[i / d][i % d] = from[i / d * channel + i % d * step];
+        cgtp_take_pair<even, step, channel>(to, from, 2);
     }
-}
-/* The same of which `count` are there, and zeros for others. */
-template <bool even, int step, int channel, int d>
-CGTP_DEVICE void cgtp_take_pair(real (&to)[2][d], const real *from, int count)
-{
-    CGTP_UNROLL
-    for (int i = 0; i < 2 * d; i++)
-        to[i / d][i % d] = i / d < count ? from[i / d * channel + i % d * step] : (real)0;
 }
 
 /* Stores two channels of a row, of which `count` are there. */
 template <bool even, int step, int channel, int d, typename T>
 CGTP_DEVICE void cgtp_put_pair(T *to, const real (&from)[2][d], int count)
 {
-    if constexpr (even && step == 1 && channel == d) {
-        if (count > 0)
-            CGTP_UNROLL
-        for (int i = 0; i < 2 * d; i += 2) {
-            const real both[2] = {from[i / d][i % d], from[(i + 1) / d][(i + 1) % d]};
-            cgtp_store_stream<2>(to + i, both);
-        }
-    } else if constexpr (even && channel == 1) {
+    constexpr bool dense = step == 1 && channel == d;
+    if constexpr (even && (dense || channel == 1)) {
         if (count > 0)
             CGTP_UNROLL
         for (int i = 0; i < d; i++) {
-            const real both[2] = {from[0][i], from[1][i]};
-            cgtp_store_stream<2>(to + i * step, both);
+            const int first = dense ? 2 * i : i, second = dense ? first + 1 : d + i;
+            const real both[2] = {from[first / d][first % d], from[second / d][second % d]};
+            cgtp_store_stream<2>(to + first * step, both);
         }
     } else {
         CGTP_UNROLL

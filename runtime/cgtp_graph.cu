@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* cgtp_graph.cu - see cgtp_device.h. Sorting is that of cgtp_order.h, rows that go between devices those of
- * cgtp_exchange.h. The two widths of node index share templates.
+/* cgtp_graph.cu - see cgtp_device.h. Sorting is that of cgtp_order.h, other kernels are in cgtp_graph_kernels.h.
+ * The two widths of node index share templates.
  */
 #include "cgtp_device.h"
 
 typedef float real; /* cgtp_cuda.h asks for it; nothing here depends on it */
-#include "cgtp_exchange.h"
-#include "cgtp_graph_check.h"
+#include "cgtp_graph_kernels.h"
 #include "cgtp_order.h"
 
 #include <cuda_runtime.h>
@@ -16,12 +15,6 @@ namespace
 
 enum { ALIGNMENT = 256 };
 const int64_t MOST_BLOCKS = 1 << 20;
-
-template <typename graph> cgtp_graph_view view_of(const graph &g)
-{
-    return {g.items,        g.senders,    g.receivers,          g.sender, g.receiver, g.by_sender,
-            g.order, g.receiver_row, g.sender_row, sizeof *g.sender == 8};
-}
 
 /* Sizes and lists of edges that are to be sorted. */
 template <typename index>
@@ -115,11 +108,11 @@ cgtp_status fill_index(graph *g, int64_t *receiver_row, index *by_sender, int64_
 }
 
 template <typename graph>
-cgtp_status start_check(const graph *g, int sorted, uint64_t *result, cgtp_stream stream)
+cgtp_status start_check(const graph *g, cgtp_graph_view (*view_of)(const graph *), int sorted, uint64_t *result, cgtp_stream stream)
 {
     if (!g || !result)
         return CGTP_NULL_POINTER;
-    const cgtp_graph_view view = view_of(*g);
+    const cgtp_graph_view view = view_of(g);
     const cgtp_status status = cgtp_view_check(&view, sorted);
     if (status)
         return status;
@@ -142,7 +135,7 @@ cgtp_status read_back(void *to, const void *from, size_t bytes, cgtp_stream stre
 }
 
 template <typename graph>
-cgtp_status read_fault(const graph *g, const uint64_t *result, cgtp_fault *fault, cgtp_stream stream)
+cgtp_status read_fault(const graph *g, cgtp_graph_view (*view_of)(const graph *), const uint64_t *result, cgtp_fault *fault, cgtp_stream stream)
 {
     uint64_t first;
     int bytes;
@@ -151,7 +144,7 @@ cgtp_status read_fault(const graph *g, const uint64_t *result, cgtp_fault *fault
     cgtp_status status = read_back(&first, result, sizeof first, stream);
     if (status != CGTP_OK)
         return status;
-    const cgtp_graph_view view = view_of(*g);
+    const cgtp_graph_view view = view_of(g);
     const void *const place = cgtp_fault_place(&view, first, fault, &bytes);
     int32_t narrow = 0;
     if (place)
@@ -169,7 +162,7 @@ cgtp_status read_fault(const graph *g, const uint64_t *result, cgtp_fault *fault
 extern "C" {
 
 /* What callers call, for one width. */
-#define CGTP_DEVICE_GRAPH(graph, number, workspace_bytes, sort_edges, index_edges, check_edges, fault_of)              \
+#define CGTP_DEVICE_GRAPH(graph, number, view_of, workspace_bytes, sort_edges, index_edges, check_edges, fault_of)     \
     size_t workspace_bytes(int64_t items, int64_t senders, int64_t receivers)                                          \
     {                                                                                                                  \
         return workspace_for<number>(items, senders, receivers);                                                       \
@@ -187,15 +180,15 @@ extern "C" {
     }                                                                                                                  \
     cgtp_status check_edges(const graph *g, int sorted, uint64_t *result, cgtp_stream stream)                          \
     {                                                                                                                  \
-        return start_check(g, sorted, result, stream);                                                                 \
+        return start_check(g, view_of, sorted, result, stream);                                                        \
     }                                                                                                                  \
     cgtp_status fault_of(const graph *g, const uint64_t *result, cgtp_fault *fault, cgtp_stream stream)                \
     {                                                                                                                  \
-        return read_fault(g, result, fault, stream);                                                                   \
+        return read_fault(g, view_of, result, fault, stream);                                                          \
     }
-CGTP_DEVICE_GRAPH(cgtp_graph, int32_t, cgtp_device_graph_workspace, cgtp_device_graph_sort, cgtp_device_graph_index,
-                  cgtp_device_graph_check, cgtp_device_fault_read)
-CGTP_DEVICE_GRAPH(cgtp_graph64, int64_t, cgtp_device_graph64_workspace, cgtp_device_graph64_sort,
+CGTP_DEVICE_GRAPH(cgtp_graph, int32_t, cgtp_view32, cgtp_device_graph_workspace, cgtp_device_graph_sort,
+                  cgtp_device_graph_index, cgtp_device_graph_check, cgtp_device_fault_read)
+CGTP_DEVICE_GRAPH(cgtp_graph64, int64_t, cgtp_view64, cgtp_device_graph64_workspace, cgtp_device_graph64_sort,
                   cgtp_device_graph64_index, cgtp_device_graph64_check, cgtp_device_fault64_read)
 
 cgtp_status cgtp_device_status_read(const uint64_t *result, cgtp_stream stream)

@@ -27,11 +27,6 @@ struct cgtp_edge_list {
     int size;
 };
 
-CGTP_FAULT int64_t cgtp_guard_number(const void *number, int64_t i, int size)
-{
-    return size == 8 ? ((const int64_t *)number)[i] : ((const int *)number)[i];
-}
-
 /* An output that may become NaN. */
 struct cgtp_guarded {
     void *at;
@@ -101,6 +96,21 @@ inline bool ascends(const int64_t *row, int64_t rows, int64_t edges)
     for (int64_t r = 0; r < rows; r++)
         right &= row[r] <= row[r + 1];
     return right;
+}
+
+/* A graph of so many rows by their index, and its arrays: sender and receiver, or receiver_row, by_sender and sender_row too. */
+template <class graph> graph graph_of(const int64_t *rows, void *const *array, size_t arrays)
+{
+    graph g = {};
+    g.items = rows[CGTP_ITEM], g.senders = rows[CGTP_SENDER], g.receivers = rows[CGTP_RECEIVER];
+    g.sender = static_cast<decltype(g.sender)>(array[0]);
+    g.receiver = static_cast<decltype(g.receiver)>(array[1]);
+    if (arrays == 5) {
+        g.receiver_row = static_cast<const int64_t *>(array[2]);
+        g.by_sender = static_cast<decltype(g.by_sender)>(array[3]);
+        g.sender_row = static_cast<const int64_t *>(array[4]);
+    }
+    return g;
 }
 
 /* Of a graph in the host's memory: does every number stay within its array? What is wrong is asked for then, and only then:

@@ -14,14 +14,6 @@ enum {
     CGTP_GUARD_BLOCKS = 132  /* that wait for a fault, which there is none of as a rule */
 };
 
-CGTP_DEVICE void cgtp_guard_put(void *number, int64_t i, int64_t value, int size)
-{
-    if (size == 8)
-        ((int64_t *)number)[i] = value;
-    else
-        ((int *)number)[i] = (int)value;
-}
-
 CGTP_KERNEL(CGTP_GUARD_THREADS, 4)
 cgtp_guard_copy_kernel(const cgtp_edge_list list, int ascending, void *sender, void *receiver, int size,
                        unsigned long long *fault)
@@ -29,12 +21,12 @@ cgtp_guard_copy_kernel(const cgtp_edge_list list, int ascending, void *sender, v
     const int64_t step = gridDim.x * (int64_t)CGTP_GUARD_THREADS;
     uint64_t least = CGTP_FAULT_NONE;
     for (int64_t e = blockIdx.x * (int64_t)CGTP_GUARD_THREADS + threadIdx.x; e < list.items; e += step) {
-        const int64_t s = cgtp_guard_number(list.sender, e * list.sender_stride, list.size);
-        const int64_t r = cgtp_guard_number(list.receiver, e * list.receiver_stride, list.size);
+        const int64_t s = cgtp_get_index(list.sender, e * list.sender_stride, list.size == 8);
+        const int64_t r = cgtp_get_index(list.receiver, e * list.receiver_stride, list.size == 8);
         const bool no_sender = !cgtp_is_below(s, list.senders), no_receiver = !cgtp_is_below(r, list.receivers);
-        const bool falls = ascending && e && r < cgtp_guard_number(list.receiver, (e - 1) * list.receiver_stride, list.size);
-        cgtp_guard_put(sender, e, no_sender ? 0 : s, size);
-        cgtp_guard_put(receiver, e, no_receiver ? 0 : r, size);
+        const bool falls = ascending && e && r < cgtp_get_index(list.receiver, (e - 1) * list.receiver_stride, list.size == 8);
+        cgtp_put_index(sender, e, no_sender ? 0 : s, size == 8);
+        cgtp_put_index(receiver, e, no_receiver ? 0 : r, size == 8);
         if (no_sender || no_receiver || falls) {
             const uint64_t kind = no_sender ? CGTP_FAULT_SENDER : no_receiver ? CGTP_FAULT_RECEIVER : CGTP_FAULT_ORDER;
             const uint64_t found = kind << CGTP_FAULT_SHIFT | (uint64_t)e;
@@ -52,9 +44,9 @@ cgtp_guard_compare_kernel(const cgtp_edge_list list, const void *sender, const v
     bool same = true;
     CGTP_UNROLL_BY(CGTP_GUARD_EACH)
     for (int64_t e = blockIdx.x * (int64_t)CGTP_GUARD_THREADS + threadIdx.x; e < list.items; e += step) {
-        same &= cgtp_guard_number(list.sender, e * list.sender_stride, list.size) == cgtp_guard_number(sender, e, list.size);
-        same &= cgtp_guard_number(list.receiver, e * list.receiver_stride, list.size) ==
-                cgtp_guard_number(receiver, e, list.size);
+        same &= cgtp_get_index(list.sender, e * list.sender_stride, list.size == 8) == cgtp_get_index(sender, e, list.size == 8);
+        same &= cgtp_get_index(list.receiver, e * list.receiver_stride, list.size == 8) ==
+                cgtp_get_index(receiver, e, list.size == 8);
     }
     if (!same)
         atomicMin(fault, (unsigned long long)CGTP_FAULT_STALE << CGTP_FAULT_SHIFT);

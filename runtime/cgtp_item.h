@@ -15,7 +15,7 @@ namespace
 /* 16 bytes of reals, and one: copies that are started. Numbers of 16 bits: cgtp_narrow.h. */
 CGTP_DEVICE void cgtp_bring16(real *shared, const real *global, cgtp_policy policy)
 {
-    cgtp_copy16(shared, global, policy);
+    cgtp_copy<16>(shared, global, policy);
 }
 CGTP_DEVICE void cgtp_bring(real *shared, const real *global)
 {

@@ -63,23 +63,6 @@ inline void *data(call &c, const char *name, const ffi::AnyBuffer &buffer, ffi::
     return buffer.untyped_data();
 }
 
-template <class graph_type, class index>
-graph_type graph_of(const std::array<int64_t, CGTP_SHARED + 1> &rows, void *const *array, size_t arrays)
-{
-    graph_type graph = {};
-    graph.items = rows[CGTP_ITEM];
-    graph.senders = rows[CGTP_SENDER];
-    graph.receivers = rows[CGTP_RECEIVER];
-    graph.sender = static_cast<const index *>(array[0]);
-    graph.receiver = static_cast<const index *>(array[1]);
-    if (arrays == 5) {
-        graph.receiver_row = static_cast<const int64_t *>(array[2]);
-        graph.by_sender = static_cast<const index *>(array[3]);
-        graph.sender_row = static_cast<const int64_t *>(array[4]);
-    }
-    return graph;
-}
-
 /* What is wrong with a call before it begins: its graph, whose numbers are looked at on a CPU, or what a device has found since. */
 template <class graph> std::string wrong_graph(const call &c, const graph &g)
 {
@@ -164,8 +147,8 @@ inline ffi::Error run(call c, void *stream, ffi::RemainingArgs operands, ffi::Re
         with_fault ? data(c, "fault", *operands.get<ffi::AnyBuffer>(inputs + graphs), ffi::DataType::S32, 2, 1) : nullptr;
     if (!c.wrong.empty())
         return c.error(ffi::ErrorCode::kInvalidArgument);
-    const cgtp_graph graph = graph_of<cgtp_graph, int32_t>(rows, ends.data(), graphs);
-    const cgtp_graph64 graph64 = graph_of<cgtp_graph64, int64_t>(rows, ends.data(), graphs);
+    const cgtp_graph graph = cgtp_guard::graph_of<cgtp_graph>(rows.data(), ends.data(), graphs);
+    const cgtp_graph64 graph64 = cgtp_guard::graph_of<cgtp_graph64>(rows.data(), ends.data(), graphs);
     c.wrong = p.index_size == 8 ? wrong_graph(c, graph64) : wrong_graph(c, graph);
     if (!c.wrong.empty())
         return c.error(ffi::ErrorCode::kInvalidArgument);
@@ -188,18 +171,13 @@ inline ffi::Error run(call c, void *stream, ffi::RemainingArgs operands, ffi::Re
     return status == CGTP_OK ? ffi::Error::Success() : c.error(ffi::ErrorCode::kInternal);
 }
 
-template <const cgtp_product &product, int number>
-ffi::Error on_cpu(ffi::RemainingArgs operands, ffi::RemainingRets results, int64_t items, int64_t senders,
-                  int64_t receivers)
+/* stream: one on CUDA, none on a CPU. */
+template <const cgtp_product &product, int number, class... streams>
+ffi::Error handle(streams... stream, ffi::RemainingArgs operands, ffi::RemainingRets results, int64_t items,
+                  int64_t senders, int64_t receivers)
 {
-    return run({product, product.kernel[number]}, nullptr, operands, results, items, senders, receivers);
-}
-
-template <const cgtp_product &product, int number>
-ffi::Error on_cuda(void *stream, ffi::RemainingArgs operands, ffi::RemainingRets results, int64_t items,
-                   int64_t senders, int64_t receivers)
-{
-    return run({product, product.kernel[number]}, stream, operands, results, items, senders, receivers);
+    void *const given[] = {stream..., nullptr};
+    return run({product, product.kernel[number]}, given[0], operands, results, items, senders, receivers);
 }
 
 /* What follows the stream in the arguments of both. */
@@ -218,9 +196,9 @@ template <const cgtp_product &product, int number> auto make_handler()
 {
 #ifdef CGTP_JAX_CUDA
     return bind(ffi::Ffi::Bind().Ctx<ffi::PlatformStream<void *>>())
-        .To(on_cuda<product, number>, {ffi::Traits::kCmdBufferCompatible});
+        .To(handle<product, number, void *>, {ffi::Traits::kCmdBufferCompatible});
 #else
-    return bind(ffi::Ffi::Bind()).To(on_cpu<product, number>);
+    return bind(ffi::Ffi::Bind()).To(handle<product, number>);
 #endif
 }
 

@@ -41,7 +41,7 @@ CGTP_DEVICE void cgtp_lanes_copy(real *to, const real *row, const cgtp_lanes_chu
     for (int i = 0; i < n; i++) {
         unsigned char *const at = cgtp_pinned_shared((unsigned char *)(to + chunk[i].shared));
         if (cgtp_lane() + i * CGTP_LANES < chunks)
-            cgtp_copy16(at, row + chunk[i].row, policy);
+            cgtp_copy<16>(at, row + chunk[i].row, policy);
     }
 }
 

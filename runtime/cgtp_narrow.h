@@ -14,8 +14,8 @@ template <typename T> CGTP_DEVICE void cgtp_leave(T *global, real value)
     cgtp_round(global, value);
 }
 
-/* n numbers of 16 bits, two or four at a time; the address is a multiple of n of them or of 8 bytes. */
-template <int n, typename T> CGTP_DEVICE void cgtp_load(real *r, const T *p)
+/* n numbers of 16 bits, two or four at a time; the address is a multiple of n of them, of no fewer, or of 8 bytes. */
+template <int n, int = n, typename T> CGTP_DEVICE void cgtp_load(real *r, const T *p)
 {
     CGTP_UNROLL
     for (int i = 0; i + 4 <= n && n % 4 == 0; i += 4) {
@@ -31,7 +31,7 @@ template <int n, typename T> CGTP_DEVICE void cgtp_load(real *r, const T *p)
 }
 
 /* The same back, rounded. */
-template <int n, typename T> CGTP_DEVICE void cgtp_store(T *p, const real *r)
+template <int n, int = n, typename T> CGTP_DEVICE void cgtp_store(T *p, const real *r)
 {
     CGTP_UNROLL
     for (int i = 0; i + 4 <= n && n % 4 == 0; i += 4)

@@ -56,7 +56,7 @@ CGTP_DEVICE void cgtp_nodal_copy(real *to, const real *row, const int (&from)[n]
     CGTP_UNROLL
     for (int i = 0; i < n; i++)
         if (cgtp_lane() + i * CGTP_LANES < chunks)
-            cgtp_copy16(first + i * CGTP_LANES * CGTP_WIDE, row + from[i], policy);
+            cgtp_copy<16>(first + i * CGTP_LANES * CGTP_WIDE, row + from[i], policy);
 }
 
 /* Zeros where there is no row. */

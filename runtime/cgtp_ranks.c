@@ -18,15 +18,15 @@ static cgtp_status split_graph(const struct cgtp_graph_view *g, void *number, in
         return CGTP_NULL_POINTER;
     int64_t boundary = 0;
     for (int64_t r = 0; r < g->receivers; r++)
-        cgtp_view_put(g, number, r, 0);
+        cgtp_put_index(number, r, 0, g->wide);
     for (int64_t e = 0; e < g->items; e++)
-        if (cgtp_view_get(g, g->sender, e) >= g->receivers)
-            cgtp_view_put(g, number, cgtp_view_get(g, g->receiver, e), 1);
+        if (cgtp_get_index(g->sender, e, g->wide) >= g->receivers)
+            cgtp_put_index(number, cgtp_get_index(g->receiver, e, g->wide), 1, g->wide);
     for (int64_t r = 0; r < g->receivers; r++)
-        boundary += cgtp_view_get(g, number, r);
+        boundary += cgtp_get_index(number, r, g->wide);
     int64_t next[2] = {0, g->receivers - boundary};
     for (int64_t r = 0; r < g->receivers; r++)
-        cgtp_view_put(g, number, r, next[cgtp_view_get(g, number, r)]++);
+        cgtp_put_index(number, r, next[cgtp_get_index(number, r, g->wide)]++, g->wide);
     *interior = g->receivers - boundary;
     return CGTP_OK;
 }
@@ -49,7 +49,7 @@ static cgtp_status slice_edges(const struct cgtp_graph_view *g, int64_t first, i
     if (edges[1] > edges[0] && !receiver)
         return CGTP_NULL_POINTER;
     for (int64_t e = edges[0]; e < edges[1]; e++)
-        cgtp_view_put(g, receiver, e - edges[0], cgtp_view_get(g, g->receiver, e) - first);
+        cgtp_put_index(receiver, e - edges[0], cgtp_get_index(g->receiver, e, g->wide) - first, g->wide);
     return CGTP_OK;
 }
 

@@ -16,7 +16,6 @@
 #include "cgtp_selftest.h"
 #include "cgtp_selftest_dense.h"
 #include "cgtp_selftest_graph.h"
-#include "cgtp_selftest_memory.h"
 #include "cgtp_types.h"
 
 #include <float.h>
@@ -30,11 +29,6 @@
 enum { SHOWN = 3, SIZES = 4, WIDE = 1 << 18 };
 
 /* ---- inputs and graphs ---- */
-
-static int64_t below(uint64_t *seed, int64_t n)
-{
-    return (int64_t)(next(seed) % (uint64_t)n);
-}
 
 /* As an array of the type holds it. */
 static double rounded(cgtp_type type, double x)
@@ -250,12 +244,10 @@ static void test_tensors(struct tap *tap, const cgtp_selftest *t)
             for (int a = 0; a < c->entries; a++)
                 for (int b = 0; b < c->entries; b++) {
                     const cgtp_selftest_entry *p = &c->entry[a], *q = &c->entry[b];
-                    if (free_index == 0 && p->j == q->j && p->k == q->k)
-                        gram[p->i][q->i] += p->value * q->value;
-                    else if (free_index == 1 && p->i == q->i && p->k == q->k)
-                        gram[p->j][q->j] += p->value * q->value;
-                    else if (free_index == 2 && p->i == q->i && p->j == q->j)
-                        gram[p->k][q->k] += p->value * q->value;
+                    const int of_p[3] = {p->i, p->j, p->k}, of_q[3] = {q->i, q->j, q->k};
+                    const int other = (free_index + 1) % 3, third = (free_index + 2) % 3;
+                    if (of_p[other] == of_q[other] && of_p[third] == of_q[third])
+                        gram[of_p[free_index]][of_q[free_index]] += p->value * q->value;
                 }
             for (int k = 0; k < d; k++)
                 for (int m = 0; m < d; m++) /* at most 23 * 23 products of magnitude one, each rounded thrice */

@@ -211,47 +211,32 @@ CGTP_DEVICE void cgtp_load_shifted_some(real (&r)[n], const T *field, const Shif
 }
 
 /* The lane's weights of a path, zeros for channels that are not there. */
-template <typename S> struct cgtp_shifted_weights {
-    real value[S::channels];
-
+template <typename S> struct cgtp_shifted_weights : cgtp_values<S::channels> {
     CGTP_MEMBER cgtp_shifted_weights(const real *from, int channel_block, int lane)
     {
         const int have = cgtp_own_channels<S>(channel_block, lane);
         CGTP_UNROLL
         for (int i = 0; i < S::channels; i++)
-            value[i] = i < have ? from[i] : 0;
-    }
-    CGTP_MEMBER operator const real *() const
-    {
-        return value;
+            this->value[i] = i < have ? from[i] : 0;
     }
     CGTP_MEMBER operator real() const /* where there is one */
     {
-        return value[0];
+        return this->value[0];
     }
 };
 
 /* ---- gradients of weights, in the weights' slices ---- */
 
 /* As cgtp_outgoing_slice: of the lane's channels those that there are. */
-template <int v> struct cgtp_outgoing_shifted {
-    real *const to;
-    const int channels;
-    real value[v];
+template <int v> struct cgtp_outgoing_shifted : cgtp_outgoing_room<v, real> {
+    using cgtp_outgoing_room<v, real>::cgtp_outgoing_room;
 
-    CGTP_MEMBER cgtp_outgoing_shifted(const real *slice, int channels_) : to((real *)slice), channels(channels_)
-    {
-    }
     CGTP_MEMBER ~cgtp_outgoing_shifted()
     {
         CGTP_UNROLL
         for (int i = 0; i < v; i++)
-            if (i < channels)
-                to[i] = value[i];
-    }
-    CGTP_MEMBER operator real *()
-    {
-        return value;
+            if (i < this->channels)
+                this->to[i] = this->value[i];
     }
 };
 

@@ -40,8 +40,7 @@ struct cgtp_table_lanes {
     /* Of the lanes that share a channel. */
     CGTP_MEMBER real sum(real value) const
     {
-        for (int mask = width; mask < CGTP_LANES; mask *= 2)
-            value += cgtp_shuffle_xor(value, mask);
+        cgtp_sum_shared<1>(&value, width);
         return value;
     }
 };
@@ -86,8 +85,7 @@ CGTP_DEVICE void cgtp_table_back(Row a, const cgtp_table_path &p, cgtp_terms ter
         real sum = 0;
         for (int t = terms.start[p.start + j] + cgtp_lane(); t < terms.start[p.start + j + 1]; t += CGTP_LANES)
             sum += terms.value[t] * m[terms.cell[t]];
-        for (int mask = 1; mask < CGTP_LANES; mask *= 2)
-            sum += cgtp_shuffle_xor(sum, mask);
+        cgtp_sum_shared<1>(&sum, 1);
         if (cgtp_lane() == 0)
             a[j * p.a_component] += sum;
     }

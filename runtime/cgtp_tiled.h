@@ -84,47 +84,21 @@ CGTP_DEVICE void cgtp_put_tile(T *to, int64_t dim, const real (&from)[CGTP_LANES
 /* n elements at a multiple of `align` elements. */
 template <int n, int align> CGTP_DEVICE void cgtp_get(real *r, const real *p)
 {
-    constexpr int whole = n / align * align;
-    CGTP_UNROLL
-    for (int i = 0; i < whole; i += align)
-        cgtp_load<align>(r + i, p + i);
-    CGTP_UNROLL
-    for (int i = whole; i < n; i++)
-        r[i] = p[i];
+    cgtp_load<n, align>(r, p);
 }
 template <int n, int align> CGTP_DEVICE void cgtp_set(real *p, const real *r)
 {
-    constexpr int whole = n / align * align;
-    CGTP_UNROLL
-    for (int i = 0; i < whole; i += align)
-        cgtp_store<align>(p + i, r + i);
-    CGTP_UNROLL
-    for (int i = whole; i < n; i++)
-        p[i] = r[i];
+    cgtp_store<n, align>(p, r);
 }
 
 /* The same of v channels of d components, which are `step` elements apart. */
 template <int v, int d, int align> CGTP_DEVICE void cgtp_get_components(real *r, const real *p, int step)
 {
-    CGTP_UNROLL
-    for (int i = 0; i < d; i++) {
-        real component[v];
-        cgtp_get<v, align>(component, p + i * step);
-        CGTP_UNROLL
-        for (int u = 0; u < v; u++)
-            r[u * d + i] = component[u];
-    }
+    cgtp_load_components<v, d, align>(r, p, step);
 }
 template <int v, int d, int align> CGTP_DEVICE void cgtp_set_components(real *p, int step, const real *r)
 {
-    CGTP_UNROLL
-    for (int i = 0; i < d; i++) {
-        real component[v];
-        CGTP_UNROLL
-        for (int u = 0; u < v; u++)
-            component[u] = r[u * d + i];
-        cgtp_set<v, align>(p + i * step, component);
-    }
+    cgtp_store_components<v, d, align>(p, step, r);
 }
 
 template <int n, int align> CGTP_DEVICE void cgtp_clear_lane(real *p)

@@ -142,15 +142,18 @@ inline std::string list_text(const int64_t *number, int64_t n)
     return out.str();
 }
 
-/* What of a tensor is not as wanted: its sizes (columns < 0: a vector's), type, device or strides. */
-[[noreturn]] inline void refuse(const operation &op, const char *name, const view &v, int64_t rows,
-                                int64_t columns, int32_t dtype, const device &on)
+/* Is it contiguous and of these sizes, type and device? `columns` < 0: a vector. strided: each row is contiguous. */
+inline void expect(const operation &op, const char *name, const view &v, int64_t rows, int64_t columns,
+                   int32_t dtype, const device &on, bool strided = false)
 {
-    const int64_t wanted[] = {rows, columns}, dims = columns < 0 ? 1 : 2;
+    const int64_t wanted[] = {rows, columns}, dims = columns < 0 ? 1 : 2, row = columns < 0 ? 1 : columns;
+    const bool shape = v.dims == dims && v.sizes[0] == rows && (dims < 2 || v.sizes[1] == columns);
+    const bool right = shape && v.dtype == dtype && !(v.on != on) &&
+                       (rows * row == 0 || ((rows == 1 || v.strides[0] == row || (strided && v.strides[0] > row)) &&
+                                            (dims < 2 || columns == 1 || v.strides[1] == 1)));
+    if (right)
+        return;
     const std::string what = std::string(name) + " ";
-    bool shape = v.dims == dims;
-    for (int64_t d = 0; shape && d < dims; d++)
-        shape = v.sizes[d] == wanted[d];
     if (!shape)
         fail(op, what + "has shape " + list_text(v.sizes, v.dims) + ", not " + list_text(wanted, dims));
     if (v.dtype != dtype)
@@ -158,20 +161,6 @@ inline std::string list_text(const int64_t *number, int64_t n)
     if (v.on != on)
         fail(op, what + "is on " + device_text(v.on) + ", not on " + device_text(on));
     fail(op, what + "has strides " + list_text(v.strides, dims) + ": it is not contiguous");
-}
-
-/* Is it contiguous and of these sizes, type and device? `columns` < 0: a vector. strided: each row is contiguous. */
-inline void expect(const operation &op, const char *name, const view &v, int64_t rows, int64_t columns,
-                   int32_t dtype, const device &on, bool strided = false)
-{
-    const int64_t dims = columns < 0 ? 1 : 2, row = columns < 0 ? 1 : columns;
-    const bool right =
-        v.dims == dims && v.sizes[0] == rows && (dims < 2 || v.sizes[1] == columns) && v.dtype == dtype &&
-        !(v.on != on) &&
-        (rows * row == 0 || ((rows == 1 || v.strides[0] == row || (strided && v.strides[0] > row)) &&
-                             (dims < 2 || columns == 1 || v.strides[1] == 1)));
-    if (!right)
-        refuse(op, name, v, rows, columns, dtype, on);
 }
 
 /* ---- devices ---- */
@@ -202,6 +191,21 @@ struct current_device {
 };
 #endif
 
+inline tensor allocate(const operation &op, const device &on, int32_t dtype, int64_t rows, int64_t columns)
+{
+    const int64_t sizes[] = {rows, columns}, strides[] = {columns > 0 ? columns : 1, 1};
+    AtenTensorHandle made;
+    check_memory(op, on, aoti_torch_empty_strided(2, sizes, strides, dtype, on.type, on.index, &made));
+    return tensor(made);
+}
+inline tensor allocate_vector(const operation &op, const device &on, int32_t dtype, int64_t n)
+{
+    const int64_t stride = 1;
+    AtenTensorHandle made;
+    check_memory(op, on, aoti_torch_empty_strided(1, &n, &stride, dtype, on.type, on.index, &made));
+    return tensor(made);
+}
+
 /* The workspace of a call, in memory of PyTorch's allocator. On CUDA it is not made a tensor of, which takes
  * PyTorch longer: like a tensor's its memory may be used again by what comes after on the stream. */
 struct workspace {
@@ -221,14 +225,10 @@ struct workspace {
     tensor memory;
     workspace(const operation &op, const device &on, size_t bytes)
     {
-        const int64_t size = static_cast<int64_t>(bytes), stride = 1;
-        AtenTensorHandle made;
         if (!bytes)
             return;
-        check_memory(op, on, aoti_torch_empty_strided(1, &size, &stride, aoti_torch_dtype_uint8(), on.type,
-                                                      on.index, &made));
-        memory.reset(made);
-        check(op, aoti_torch_get_data_ptr(made, &data));
+        memory = allocate_vector(op, on, aoti_torch_dtype_uint8(), static_cast<int64_t>(bytes));
+        check(op, aoti_torch_get_data_ptr(memory.get(), &data));
     }
 #endif
     workspace(const workspace &) = delete;
@@ -240,14 +240,6 @@ inline size_t workspace_bytes(const cgtp_kernel &k, const void *graph)
     const char *const said = std::getenv("CGTP_WORKSPACE_MOST");
     const size_t bytes = k.workspace(graph), most = said ? std::strtoull(said, nullptr, 10) : bytes;
     return bytes == CGTP_NO_WORKSPACE || bytes <= most ? bytes : std::max(most, k.workspace_least(graph));
-}
-
-inline tensor allocate(const operation &op, const device &on, int32_t dtype, int64_t rows, int64_t columns)
-{
-    const int64_t sizes[] = {rows, columns}, strides[] = {columns > 0 ? columns : 1, 1};
-    AtenTensorHandle made;
-    check_memory(op, on, aoti_torch_empty_strided(2, sizes, strides, dtype, on.type, on.index, &made));
-    return tensor(made);
 }
 
 /* ---- the graph ---- */
@@ -264,21 +256,6 @@ inline int64_t length(const operation &op, const char *name, const view &v)
     if (v.dims != 1)
         fail(op, std::string(name) + " has shape " + list_text(v.sizes, v.dims) + ", not one dimension");
     return v.sizes[0];
-}
-
-template <class graph_type, class index>
-void point(graph_type &graph, const items &all, bool sorted, const view *v)
-{
-    graph.items = all.rows[CGTP_ITEM];
-    graph.senders = all.rows[CGTP_SENDER];
-    graph.receivers = all.rows[CGTP_RECEIVER];
-    graph.sender = reinterpret_cast<const index *>(v[0].data);
-    graph.receiver = reinterpret_cast<const index *>(v[1].data);
-    if (sorted) {
-        graph.receiver_row = reinterpret_cast<const int64_t *>(v[2].data);
-        graph.by_sender = reinterpret_cast<const index *>(v[3].data);
-        graph.sender_row = reinterpret_cast<const int64_t *>(v[4].data);
-    }
 }
 
 #ifdef USE_CUDA
@@ -298,7 +275,7 @@ inline void read_graph(const operation &op, const tensor *given, size_t count, c
     static const char *const name[] = {"sender", "receiver", "receiver_row", "by_sender", "sender_row"};
     const int32_t index = op.product.index_size == 8 ? aoti_torch_dtype_int64() : aoti_torch_dtype_int32();
     const bool sorted = op.product.sorted;
-    view v[5];
+    view v[5] = {};
     for (size_t i = 0; i < count; i++)
         v[i] = look(op, given[i]);
     all.rows[CGTP_ITEM] = length(op, name[0], v[0]);
@@ -316,10 +293,9 @@ inline void read_graph(const operation &op, const tensor *given, size_t count, c
                             all.rows[CGTP_ITEM], all.rows[CGTP_SENDER] + 1};
     for (size_t i = 0; i < count; i++)
         expect(op, name[i], v[i], rows[i], -1, i == 2 || i == 4 ? aoti_torch_dtype_int64() : index, on);
-    if (op.product.index_size == 8)
-        point<cgtp_graph64, int64_t>(all.graph64, all, sorted, v);
-    else
-        point<cgtp_graph, int32_t>(all.graph, all, sorted, v);
+    void *const array[] = {v[0].data, v[1].data, v[2].data, v[3].data, v[4].data};
+    all.graph = cgtp_guard::graph_of<cgtp_graph>(all.rows, array, count);
+    all.graph64 = cgtp_guard::graph_of<cgtp_graph64>(all.rows, array, count);
 #ifndef USE_CUDA
     const std::string wrong = op.product.index_size == 8 ? cgtp_guard::fault_of(all.graph64, sorted)
                                                          : cgtp_guard::fault_of(all.graph, sorted);

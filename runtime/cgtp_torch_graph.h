@@ -68,14 +68,6 @@ inline edge_list read_edges(const operation &op, StableIValue *stack)
     return e;
 }
 
-inline tensor allocate_vector(const operation &op, const device &on, int32_t dtype, int64_t n)
-{
-    const int64_t stride = 1;
-    AtenTensorHandle made;
-    check_memory(op, on, aoti_torch_empty_strided(1, &n, &stride, dtype, on.type, on.index, &made));
-    return tensor(made);
-}
-
 template <class T> T *data_of(const operation &op, const tensor &t)
 {
     void *data;
@@ -106,28 +98,21 @@ inline prepared make_room(const operation &op, const edge_list &e, int64_t what,
 
 /* ---- where the list is ---- */
 
+/* What sorts and indexes graphs of either width. */
+template <class graph> struct functions;
+
 #ifdef USE_CUDA
 
-inline cgtp_status sort_edges(int64_t items, int64_t receivers, const int32_t *s, const int32_t *r, int32_t *sender,
-                              int32_t *receiver, int32_t *order, void *room, size_t bytes, void *stream)
-{
-    return cgtp_device_graph_sort(items, receivers, s, r, sender, receiver, order, room, bytes, stream);
-}
-inline cgtp_status sort_edges(int64_t items, int64_t receivers, const int64_t *s, const int64_t *r, int64_t *sender,
-                              int64_t *receiver, int64_t *order, void *room, size_t bytes, void *stream)
-{
-    return cgtp_device_graph64_sort(items, receivers, s, r, sender, receiver, order, room, bytes, stream);
-}
-inline cgtp_status index_edges(cgtp_graph *g, int64_t *row, int32_t *by_sender, int64_t *sender_row, void *room,
-                               size_t bytes, void *stream)
-{
-    return cgtp_device_graph_index(g, row, by_sender, sender_row, room, bytes, stream);
-}
-inline cgtp_status index_edges(cgtp_graph64 *g, int64_t *row, int64_t *by_sender, int64_t *sender_row, void *room,
-                               size_t bytes, void *stream)
-{
-    return cgtp_device_graph64_index(g, row, by_sender, sender_row, room, bytes, stream);
-}
+template <> struct functions<cgtp_graph> {
+    static constexpr auto workspace = cgtp_device_graph_workspace;
+    static constexpr auto sort = cgtp_device_graph_sort;
+    static constexpr auto index = cgtp_device_graph_index;
+};
+template <> struct functions<cgtp_graph64> {
+    static constexpr auto workspace = cgtp_device_graph64_workspace;
+    static constexpr auto sort = cgtp_device_graph64_sort;
+    static constexpr auto index = cgtp_device_graph64_index;
+};
 
 template <class graph, class index>
 void fill(const operation &op, const edge_list &e, int64_t what, const prepared &p, void *stream)
@@ -144,39 +129,30 @@ void fill(const operation &op, const edge_list &e, int64_t what, const prepared 
                               data_of<uint64_t>(op, p.fault), stream));
     if (what == ORDER_ANY)
         return;
-    const size_t bytes = sizeof(index) == 8 ? cgtp_device_graph64_workspace(l.items, l.senders, l.receivers)
-                                            : cgtp_device_graph_workspace(l.items, l.senders, l.receivers);
+    const size_t bytes = functions<graph>::workspace(l.items, l.senders, l.receivers);
     const workspace room(op, e.on, bytes);
     if (sort) {
-        check(op, sort_edges(l.items, l.receivers, s, r, sender, receiver, data_of<index>(op, from[2]), room.data, bytes,
-                             stream));
+        check(op, functions<graph>::sort(l.items, l.receivers, s, r, sender, receiver, data_of<index>(op, from[2]), room.data,
+                                         bytes, stream));
         check(op, aoti_torch_copy_(p.order.get(), from[2].get(), 0));
     }
     graph g = {};
     g.items = l.items, g.senders = l.senders, g.receivers = l.receivers;
     g.sender = sender, g.receiver = receiver;
-    check(op, index_edges(&g, data_of<int64_t>(op, p.receiver_row), data_of<index>(op, p.by_sender),
-                          data_of<int64_t>(op, p.sender_row), room.data, bytes, stream));
+    check(op, functions<graph>::index(&g, data_of<int64_t>(op, p.receiver_row), data_of<index>(op, p.by_sender),
+                                      data_of<int64_t>(op, p.sender_row), room.data, bytes, stream));
 }
 
 #else
 
-inline cgtp_status sort_edges(cgtp_graph *g, int32_t *sender, int32_t *receiver, int32_t *order, int64_t *row)
-{
-    return cgtp_graph_sort(g, sender, receiver, order, row);
-}
-inline cgtp_status sort_edges(cgtp_graph64 *g, int64_t *sender, int64_t *receiver, int64_t *order, int64_t *row)
-{
-    return cgtp_graph64_sort(g, sender, receiver, order, row);
-}
-inline cgtp_status index_edges(cgtp_graph *g, int64_t *row, int32_t *by_sender, int64_t *sender_row)
-{
-    return cgtp_graph_index(g, row, by_sender, sender_row);
-}
-inline cgtp_status index_edges(cgtp_graph64 *g, int64_t *row, int64_t *by_sender, int64_t *sender_row)
-{
-    return cgtp_graph64_index(g, row, by_sender, sender_row);
-}
+template <> struct functions<cgtp_graph> {
+    static constexpr auto sort = cgtp_graph_sort;
+    static constexpr auto index = cgtp_graph_index;
+};
+template <> struct functions<cgtp_graph64> {
+    static constexpr auto sort = cgtp_graph64_sort;
+    static constexpr auto index = cgtp_graph64_index;
+};
 
 /* Refuses a number of no node, and where it is to ascend by receiver a list that does not; copies the others. */
 template <class index>
@@ -184,8 +160,8 @@ void copy_edges(const operation &op, const cgtp_edge_list &l, bool ascending, in
 {
     int64_t before = 0;
     for (int64_t e = 0; e < l.items; e++) {
-        const int64_t s = cgtp_guard_number(l.sender, e * l.sender_stride, l.size);
-        const int64_t r = cgtp_guard_number(l.receiver, e * l.receiver_stride, l.size);
+        const int64_t s = cgtp_get_index(l.sender, e * l.sender_stride, l.size == 8);
+        const int64_t r = cgtp_get_index(l.receiver, e * l.receiver_stride, l.size == 8);
         const bool no_sender = s < 0 || s >= l.senders;
         if (no_sender || r < 0 || r >= l.receivers)
             fail(op, std::string("edge_index has a ") + (no_sender ? "sender " : "receiver ") +
@@ -218,12 +194,12 @@ void fill(const operation &op, const edge_list &e, int64_t what, const prepared 
     int64_t *const row = data_of<int64_t>(op, p.receiver_row);
     if (sort) {
         index *const order = from.data() + 2 * l.items;
-        check(op, sort_edges(&g, sender, receiver, order, row));
+        check(op, functions<graph>::sort(&g, sender, receiver, order, row));
         int64_t *const to = data_of<int64_t>(op, p.order);
         for (int64_t i = 0; i < l.items; i++)
             to[i] = order[i];
     }
-    check(op, index_edges(&g, row, data_of<index>(op, p.by_sender), data_of<int64_t>(op, p.sender_row)));
+    check(op, functions<graph>::index(&g, row, data_of<index>(op, p.by_sender), data_of<int64_t>(op, p.sender_row)));
 }
 
 #endif

@@ -15,7 +15,6 @@
 #include "cgtp_tune.h"
 #include "cgtp_selftest_dense.h"
 #include "cgtp_selftest_graph.h"
-#include "cgtp_selftest_memory.h"
 #include "cgtp_tune_device.h"
 #include "cgtp_tune_problem.h"
 #include "cgtp_types.h"
@@ -50,6 +49,15 @@ struct tuner {
     int wrong;      /* alternatives that computed something else, or did not run */
 };
 
+/* A plan of a kernel: an alternative, or (0) the product's own. */
+static cgtp_tune_alternative plan_of(const struct tuner *t, int k, int plan)
+{
+    const cgtp_tune_kernel *q = &t->tune->kernel[k];
+    const cgtp_kernel *own = &t->test->product->kernel[k];
+    return plan ? *q->alternative[plan - 1]
+                : (cgtp_tune_alternative){"as planned", q->all, q->source, own->workspace, own->run};
+}
+
 /* ---- the log ---- */
 
 static const char header[] = "device\tproblem\tkernel\tknobs\tsource\tround\tms\tleast\terror\n";
@@ -57,10 +65,9 @@ static const char header[] = "device\tproblem\tkernel\tknobs\tsource\tround\tms\
 /* The fields that say what was timed, with the tab after them. */
 static void key_of(char *key, const struct tuner *t, int k, int plan, int round)
 {
-    const cgtp_tune_kernel *q = &t->tune->kernel[k];
+    const cgtp_tune_alternative p = plan_of(t, k, plan);
     snprintf(key, LINE, "%s\t%s\t%s\t%s\t%s\t%d\t", t->device, t->problem, t->test->product->kernel[k].name,
-             plan ? q->alternative[plan - 1]->knobs : "-",
-             plan ? q->alternative[plan - 1]->source : q->source, round);
+             plan ? p.knobs : "-", p.source, round);
 }
 
 /* Takes in what is there. A last line that was cut short is none; 1: there is one. */
@@ -131,9 +138,11 @@ static void record(struct tuner *t, int k, int plan, int round, const struct tim
 
 /* ---- a kernel on the device ---- */
 
-/* An output's table of bounds, for a row to which one item adds. */
-struct bound {
-    double *magnitude, *terms;
+/* An output of the product's own plan, on the host; a table of bounds of a row to which one item adds; how many add to each
+ * row, NULL: one. */
+struct wanted {
+    void *rows;
+    double *magnitude, *terms, *items;
 };
 
 /* What all plans of a kernel are given, and what its own plan computes. */
@@ -141,10 +150,8 @@ struct bench {
     int number, ready;
     struct kernel_graph graph;
     void **input, **output; /* the device's */
-    void **wanted;          /* the host's: outputs of the product's own plan */
-    struct bound *bound;
-    double **items; /* by output: how many items add to each row; NULL: one */
-    size_t bytes;   /* of the workspace, */
+    struct wanted *wanted;  /* by output */
+    size_t bytes;           /* of the workspace, */
     void *workspace;
 };
 
@@ -163,11 +170,11 @@ static void *random_rows(int64_t n, cgtp_type type, uint64_t seed)
     return p;
 }
 
-static struct bound bound_of(const cgtp_selftest *t, const cgtp_selftest_kernel *k,
-                             const cgtp_selftest_output *o)
+/* With its bounds. */
+static struct wanted wanted_of(const cgtp_selftest *t, const cgtp_selftest_kernel *k, const cgtp_selftest_output *o)
 {
     const int64_t n = t->dim[o->slot];
-    struct bound b = {host_new(n, sizeof *b.magnitude), host_new(n, sizeof *b.terms)};
+    struct wanted b = {NULL, host_new(n, sizeof *b.magnitude), host_new(n, sizeof *b.terms), NULL};
     struct sum *row = host_new(n, sizeof *row);
     double **one = host_new(k->inputs, sizeof *one);
     for (int i = 0; i < k->inputs; i++) {
@@ -199,23 +206,17 @@ static double *items_of_rows(const struct tuner *t, cgtp_slot slot)
 
 static cgtp_status call(const struct tuner *t, struct bench *b, int plan)
 {
-    const cgtp_tune_kernel *k = &t->tune->kernel[b->number];
-    const cgtp_kernel *own = &t->test->product->kernel[b->number];
-    const void *const *input = (const void *const *)b->input;
-    return plan
-               ? k->alternative[plan - 1]->run(b->graph.graph, input, b->output, NULL, b->workspace, b->bytes, NULL)
-               : own->run(b->graph.graph, input, b->output, NULL, b->workspace, b->bytes, NULL);
+    return plan_of(t, b->number, plan).run(b->graph.graph, (const void *const *)b->input, b->output, NULL, b->workspace,
+                                           b->bytes, NULL);
 }
 
 /* Runs a plan once, from outputs and a workspace of NaN on; why that failed, or NULL. */
 static const char *run_once(struct tuner *t, struct bench *b, int plan)
 {
-    const cgtp_tune_kernel *k = &t->tune->kernel[b->number];
     const cgtp_selftest_kernel *q = &t->test->kernel[b->number];
     if (b->workspace)
         device_free(b->workspace);
-    b->bytes = plan ? k->alternative[plan - 1]->workspace(b->graph.graph)
-                    : t->test->product->kernel[b->number].workspace(b->graph.graph);
+    b->bytes = plan_of(t, b->number, plan).workspace(b->graph.graph);
     b->workspace = NULL;
     if (b->bytes == CGTP_NO_WORKSPACE)
         return cgtp_status_text(CGTP_BAD_SIZE);
@@ -242,8 +243,6 @@ static void get_ready(struct tuner *t, struct bench *b)
     b->input = host_new(k->inputs, sizeof *b->input);
     b->output = host_new(k->outputs, sizeof *b->output);
     b->wanted = host_new(k->outputs, sizeof *b->wanted);
-    b->bound = host_new(k->outputs, sizeof *b->bound);
-    b->items = host_new(k->outputs, sizeof *b->items);
     for (int i = 0; i < k->inputs; i++)
         b->input[i] = random_rows(elements_of(t->test, &t->graph, k->input[i].slot), t->test->type[k->input[i].slot],
                                   (uint64_t)i + 1);
@@ -252,11 +251,11 @@ static void get_ready(struct tuner *t, struct bench *b)
         give_up(why);
     for (int o = 0; o < k->outputs; o++) {
         const int64_t n = elements_of(t->test, &t->graph, k->output[o].slot);
-        b->bound[o] = bound_of(t->test, k, &k->output[o]);
-        b->items[o] = items_of_rows(t, k->output[o].slot);
         const size_t size = cgtp_type_size(t->test->type[k->output[o].slot]);
-        b->wanted[o] = host_new(n, size);
-        device_read(b->wanted[o], b->output[o], (size_t)n * size);
+        b->wanted[o] = wanted_of(t->test, k, &k->output[o]);
+        b->wanted[o].items = items_of_rows(t, k->output[o].slot);
+        b->wanted[o].rows = host_new(n, size);
+        device_read(b->wanted[o].rows, b->output[o], (size_t)n * size);
     }
 }
 
@@ -269,24 +268,23 @@ static void bench_free(struct tuner *t, struct bench *b)
         device_free(b->input[i]);
     for (int o = 0; o < k->outputs; o++) {
         device_free(b->output[o]);
-        free(b->wanted[o]);
-        free(b->bound[o].magnitude);
-        free(b->bound[o].terms);
-        free(b->items[o]);
+        free(b->wanted[o].rows);
+        free(b->wanted[o].magnitude);
+        free(b->wanted[o].terms);
+        free(b->wanted[o].items);
     }
     device_free(b->workspace);
     kernel_graph_free(&b->graph);
     free(b->input);
     free(b->output);
     free(b->wanted);
-    free(b->bound);
-    free(b->items);
 }
 
 /* The largest difference of an output from the product's own, in units of its bound; what is no number is infinitely far. */
 static double difference(const struct tuner *t, const struct bench *b, int o)
 {
     const cgtp_selftest_output *q = &t->test->kernel[b->number].output[o];
+    const struct wanted *own = &b->wanted[o];
     const int64_t n = t->test->dim[q->slot], rows = rows_of(t->test, &t->graph, q->slot);
     const cgtp_type type = t->test->type[q->slot];
     const double u = t->test->compute == CGTP_FLOAT64 ? DBL_EPSILON / 2 : (double)FLT_EPSILON / 2;
@@ -294,14 +292,13 @@ static double difference(const struct tuner *t, const struct bench *b, int o)
     double *most = host_new(n, sizeof *most), worst = 0, before = 0;
     device_read(found, b->output[o], (size_t)(n * rows) * cgtp_type_size(type));
     for (int64_t row = 0; row < rows; row++) {
-        const double items = b->items[o] ? b->items[o][row] : 1;
+        const double items = own->items ? own->items[row] : 1;
         for (int64_t e = 0; e < n && items != before; e++)
-            most[e] =
-                2 * u * items * b->bound[o].magnitude[e] * (12 + 4 * sqrt(items * b->bound[o].terms[e]));
+            most[e] = 2 * u * items * own->magnitude[e] * (12 + 4 * sqrt(items * own->terms[e]));
         before = items;
         for (int64_t e = 0; e < n; e++) {
             const int64_t at = row * n + e;
-            const double wanted = cgtp_get_number(b->wanted[o], type, at);
+            const double wanted = cgtp_get_number(own->rows, type, at);
             double off = fabs(cgtp_get_number(found, type, at) - wanted);
             if (type != t->test->compute && off == off) /* both were rounded to the array's type, too */
                 off = fmax(0, off - 2 * cgtp_rounding(type, fabs(wanted) + most[e]));
@@ -362,13 +359,13 @@ static void end_progress(void)
 static struct time measure(struct tuner *t, struct bench *b, int plan, int round)
 {
     struct time time = {0, 0, 0, NULL};
-    const cgtp_tune_kernel *k = &t->tune->kernel[b->number];
+    const char *const name = t->test->kernel[b->number].name, *const knobs = plan_of(t, b->number, plan).knobs;
     t->todo += round > 1;
     if (known(t, b->number, plan, round, &time)) {
         t->done++;
         return time;
     }
-    show_progress(t, t->test->kernel[b->number].name, plan ? k->alternative[plan - 1]->knobs : "as planned");
+    show_progress(t, name, knobs);
     get_ready(t, b);
     time.why = run_once(t, b, plan);
     for (int o = 0; o < t->test->kernel[b->number].outputs && plan && !time.why; o++) {
@@ -380,9 +377,7 @@ static struct time measure(struct tuner *t, struct bench *b, int plan, int round
     record(t, b->number, plan, round, &time);
     if (time.why && cgtp_tune_wait()) { /* nothing runs any more in this process */
         end_progress();
-        printf("%s, %s: %s\nThe log has it; run this again to go on with the next.\n",
-               t->test->kernel[b->number].name, plan ? k->alternative[plan - 1]->knobs : "as planned",
-               time.why);
+        printf("%s, %s: %s\nThe log has it; run this again to go on with the next.\n", name, knobs, time.why);
         exit(1);
     }
     t->done++;
@@ -436,7 +431,7 @@ static void print_times(struct tuner *t, int k, const struct time *time, int pla
                 (best < 0 || (is_right(&time[i]) && (!is_right(&time[best]) || time[i].ms < time[best].ms))))
                 best = i;
         printed[best] = 1;
-        const char *knobs = best ? q->alternative[best - 1]->knobs : "as planned";
+        const char *knobs = plan_of(t, k, best).knobs;
         if (time[best].why)
             printf("         -       -  %s: %s\n", knobs, time[best].why);
         else
@@ -486,8 +481,7 @@ static void print_block(const struct tuner *t, const int *chosen)
     printf("\nThis belongs into the spec, in the place of a key `tune` that is there:\n\ntune:\n%s  %s:\n%s",
            t->tune->others, t->tune->architecture, t->tune->knobs);
     for (int k = 0; k < t->test->kernels; k++) {
-        const cgtp_tune_kernel *q = &t->tune->kernel[k];
-        const char *all = chosen[k] ? q->alternative[chosen[k] - 1]->all : q->all;
+        const char *all = plan_of(t, k, chosen[k]).all;
         if (*all)
             printf("    %s: {%s}\n", t->test->kernel[k].name, all);
     }

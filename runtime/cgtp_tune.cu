@@ -11,13 +11,6 @@ enum { THREADS = 256, BLOCKS = 2048 };
 
 static cudaEvent_t event[2];
 
-static void make_events(void)
-{
-    if (!event[0])
-        for (int i = 0; i < 2; i++)
-            cudaEventCreate(&event[i]);
-}
-
 void cgtp_tune_device_name(char *name, size_t size)
 {
     cudaDeviceProp p;
@@ -57,7 +50,8 @@ void cgtp_tune_flush(void)
 
 void cgtp_tune_begin(void)
 {
-    make_events();
+    for (int i = 0; i < 2 && !event[i]; i++)
+        cudaEventCreate(&event[i]);
     cudaEventRecord(event[0]);
 }
 

@@ -95,16 +95,15 @@ static struct edge *read_edges(const char *path, int64_t *n)
 {
     FILE *file = fopen(path, "r");
     int64_t capacity = 1 << 16;
-    struct edge *edge = host_new(capacity, sizeof *edge);
     char text[LINE];
     long long sender, receiver;
     int64_t number = 0;
     *n = 0;
     if (!file) {
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
-        free(edge);
         return NULL;
     }
+    struct edge *edge = host_new(capacity, sizeof *edge);
     while (fgets(text, sizeof text, file)) {
         char rest;
         const size_t blank = strspn(text, " \t\r\n");
@@ -137,7 +136,7 @@ static struct edge *random_edges(const struct arguments *a, int64_t *n)
     *n = nodes * a->degree;
     struct edge *edge = host_new(*n, sizeof *edge);
     for (int64_t e = 0; e < *n; e++)
-        edge[e] = (struct edge){(int64_t)(next(&seed) % (uint64_t)nodes), e / a->degree, e};
+        edge[e] = (struct edge){below(&seed, nodes), e / a->degree, e};
     return edge;
 }
 

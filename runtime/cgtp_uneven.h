@@ -36,135 +36,75 @@ template <typename Stage, int stages> CGTP_DEVICE void cgtp_clear_stages(Stage (
 }
 
 /* As cgtp_outgoing, of a lane that has `channels` of them, in a row that is aligned to so many elements. */
-template <int v, int aligned, typename T = real> struct cgtp_outgoing_some {
-    T *const to;
-    const int channels;
-    real value[v];
+template <int v, int aligned, typename T = real> struct cgtp_outgoing_some : cgtp_outgoing_room<v, T> {
+    using cgtp_outgoing_room<v, T>::cgtp_outgoing_room;
 
-    CGTP_MEMBER cgtp_outgoing_some(T *row, int channels_) : to(row), channels(channels_)
-    {
-    }
     CGTP_MEMBER ~cgtp_outgoing_some()
     {
         constexpr int piece = cgtp_piece(v, aligned);
         CGTP_UNROLL
         for (int i = 0; i < v; i += piece)
-            if (i + piece <= channels) {
-                cgtp_store_stream<piece>(to + i, value + i);
+            if (i + piece <= this->channels) {
+                cgtp_store_stream<piece>(this->to + i, this->value + i);
             } else {
                 CGTP_UNROLL
                 for (int j = i; j < i + piece - 1; j++)
-                    if (j < channels)
-                        cgtp_store_stream<1>(to + j, value + j);
+                    if (j < this->channels)
+                        cgtp_store_stream<1>(this->to + j, this->value + j);
             }
-    }
-    CGTP_MEMBER operator real *()
-    {
-        return value;
-    }
-};
-
-/* As cgtp_outgoing, in the place of the weights, in a stage, from where they go on (cgtp_write_lanes_weights); of a lane that has
- * `channels` of them, zeros for the others, as there were. */
-template <int v, typename T = real> struct cgtp_outgoing_slice {
-    T *const to;
-    const int channels;
-    real value[v];
-
-    CGTP_MEMBER cgtp_outgoing_slice(const T *slice, int channels_) : to((T *)slice), channels(channels_)
-    {
-    }
-    CGTP_MEMBER ~cgtp_outgoing_slice()
-    {
-        CGTP_UNROLL
-        for (int i = 0; i < v; i++)
-            value[i] = i < channels ? value[i] : 0;
-        cgtp_store<v>(to, value);
-    }
-    CGTP_MEMBER operator real *()
-    {
-        return value;
     }
 };
 
 /* Weights of a lane's v channels, of which each has `of` that follow each other: one of each, widened. */
-template <int v, int of> struct cgtp_incoming_apart {
-    real value[v];
-
+template <int v, int of> struct cgtp_incoming_apart : cgtp_values<v> {
     template <typename T> CGTP_MEMBER explicit cgtp_incoming_apart(const T *from)
     {
         CGTP_UNROLL
         for (int i = 0; i < v; i++)
-            cgtp_load<1>(value + i, from + i * of);
-    }
-    CGTP_MEMBER operator const real *() const
-    {
-        return value;
+            cgtp_load<1>(this->value + i, from + i * of);
     }
 };
 
-/* The same of their gradients: to the row, of a lane that has `channels` of them; or as cgtp_outgoing_slice. */
-template <int v, int of, typename T = real> struct cgtp_outgoing_apart {
-    T *const to;
-    const int channels;
-    real value[v];
+/* The same of their gradients: to the row, of a lane that has `channels` of them. */
+template <int v, int of, typename T = real> struct cgtp_outgoing_apart : cgtp_outgoing_room<v, T> {
+    using cgtp_outgoing_room<v, T>::cgtp_outgoing_room;
 
-    CGTP_MEMBER cgtp_outgoing_apart(T *row, int channels_) : to(row), channels(channels_)
-    {
-    }
     CGTP_MEMBER ~cgtp_outgoing_apart()
     {
         CGTP_UNROLL
         for (int i = 0; i < v; i++)
-            if (i < channels)
-                cgtp_store_stream<1>(to + i * of, value + i);
-    }
-    CGTP_MEMBER operator real *()
-    {
-        return value;
+            if (i < this->channels)
+                cgtp_store_stream<1>(this->to + i * of, this->value + i);
     }
 };
-template <int v, int of, typename T = real> struct cgtp_outgoing_slice_apart {
-    T *const to;
-    const int channels;
-    real value[v];
 
-    CGTP_MEMBER cgtp_outgoing_slice_apart(const T *slice, int channels_) : to((T *)slice), channels(channels_)
-    {
-    }
+/* Or in the place of the weights, in a stage, from where they go on (cgtp_write_lanes_weights): zeros for channels that the lane
+ * has not, as there were. */
+template <int v, int of, typename T = real> struct cgtp_outgoing_slice_apart : cgtp_outgoing_room<v, T> {
+    using cgtp_outgoing_room<v, T>::cgtp_outgoing_room;
+
     CGTP_MEMBER ~cgtp_outgoing_slice_apart()
     {
+        constexpr int piece = of > 1 ? 1 : v;
         CGTP_UNROLL
-        for (int i = 0; i < v; i++) {
-            value[i] = i < channels ? value[i] : 0;
-            cgtp_store<1>(to + i * of, value + i);
-        }
-    }
-    CGTP_MEMBER operator real *()
-    {
-        return value;
+        for (int i = 0; i < v; i++)
+            this->value[i] = i < this->channels ? this->value[i] : 0;
+        CGTP_UNROLL
+        for (int i = 0; i < v; i += piece)
+            cgtp_store<piece>(this->to + i * of, this->value + i);
     }
 };
+template <int v, typename T = real> using cgtp_outgoing_slice = cgtp_outgoing_slice_apart<v, 1, T>;
 
 /* As cgtp_copy_lanes_weights, back: gradients of weights that lanes have left in slices, to the row. Lanes meet before. */
 template <typename S, typename T>
 CGTP_DEVICE void cgtp_write_lanes_weights(T *row, const T *slices, int channel_block, int lane)
 {
     using W = cgtp_weight_lanes<S, T>;
-    constexpr int n = W::paths, slice = CGTP_LANES * S::channels, wide = W::wide, chunks = W::chunks;
-    constexpr int together = W::together, threads = S::lanes;
-    const int own = cgtp_member<S>(lane), channels = cgtp_channels_of<S>(channel_block);
     T *const to = row + W::begin(channel_block, lane);
     slices += W::in_slices(lane);
-    cgtp_each<(n + together - 1) / together>([&](auto copy) {
-        constexpr int i = decltype(copy)::value * together, here = n - i < together ? n - i : together;
-        constexpr int64_t offset = S::offset[i];
-        CGTP_UNROLL
-        for (int k = 0; k < (together > 1 ? 1 : chunks); k += threads)
-            if ((here * chunks - k >= threads || own < here * chunks - k) &&
-                (W::whole || (k + own % chunks) * wide < channels))
-                cgtp_put<wide * (int)sizeof(T)>(to + offset + W::template more<i, here>(own) + k * wide,
-                                                slices + i * slice + k * wide);
+    W::each(channel_block, lane, [&](int64_t at, int in_slices) {
+        cgtp_put<W::wide * (int)sizeof(T)>(to + at, slices + in_slices);
     });
 }
 

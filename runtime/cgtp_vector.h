@@ -149,56 +149,57 @@ template <> struct cgtp_vector<false, true> {
 };
 template <int n> using cgtp_widest = typename cgtp_vector<n % CGTP_WIDE == 0, n % 2 == 0 && sizeof(real) == 4>::type;
 
-/* r[0 .. n-1] from / to memory in such pieces; the address is a multiple of n elements or 16 bytes. */
-template <int n> CGTP_DEVICE void cgtp_load(real *r, const real *p)
+/* r[0 .. n-1] from / to memory in such pieces; the address is a multiple of n elements, or `align`, or 16 bytes. */
+template <int n, int align = n> CGTP_DEVICE void cgtp_load(real *r, const real *p)
 {
-    constexpr int wide = (int)(sizeof(cgtp_widest<n>) / sizeof(real));
+    constexpr int wide = (int)(sizeof(cgtp_widest<align>) / sizeof(real)), whole = n / align * align;
     CGTP_UNROLL
-    for (int i = 0; i < n; i += wide) {
-        const cgtp_widest<n> v = *(const cgtp_widest<n> *)(p + i);
+    for (int i = 0; i < whole; i += wide) {
+        const cgtp_widest<align> v = *(const cgtp_widest<align> *)(p + i);
         CGTP_UNROLL
         for (int j = 0; j < wide; j++)
             r[i + j] = ((const real *)&v)[j];
     }
-}
-
-/* From an address that is a multiple of 16 bytes, whatever n is. */
-template <int n> CGTP_DEVICE void cgtp_load_row(real *r, const real *p)
-{
-    constexpr int whole = n / CGTP_WIDE * CGTP_WIDE;
-    if constexpr (whole > 0)
-        cgtp_load<whole>(r, p);
     CGTP_UNROLL
     for (int i = whole; i < n; i++)
         r[i] = p[i];
 }
-
-template <int n> CGTP_DEVICE void cgtp_store(real *p, const real *r)
+template <int n> CGTP_DEVICE void cgtp_load_row(real *r, const real *p)
 {
-    constexpr int wide = (int)(sizeof(cgtp_widest<n>) / sizeof(real));
+    cgtp_load<n, CGTP_WIDE>(r, p);
+}
+
+template <int n, int align = n> CGTP_DEVICE void cgtp_store(real *p, const real *r)
+{
+    constexpr int wide = (int)(sizeof(cgtp_widest<align>) / sizeof(real)), whole = n / align * align;
     CGTP_UNROLL
-    for (int i = 0; i < n; i += wide) {
-        cgtp_widest<n> v;
+    for (int i = 0; i < whole; i += wide) {
+        cgtp_widest<align> v;
         CGTP_UNROLL
         for (int j = 0; j < wide; j++)
             ((real *)&v)[j] = r[i + j];
-        *(cgtp_widest<n> *)(p + i) = v;
+        *(cgtp_widest<align> *)(p + i) = v;
     }
+    CGTP_UNROLL
+    for (int i = whole; i < n; i++)
+        p[i] = r[i];
 }
 
 /* v neighbouring channels of d components, which are `step` elements apart: r[u * d + i] from / to p[i * step + u]. */
-template <int v, int d, typename T> CGTP_DEVICE void cgtp_load_components(real *r, const T *p, int64_t step)
+template <int v, int d, int align = v, typename T>
+CGTP_DEVICE void cgtp_load_components(real *r, const T *p, int64_t step)
 {
     CGTP_UNROLL
     for (int i = 0; i < d; i++) {
         real component[v];
-        cgtp_load<v>(component, p + i * step);
+        cgtp_load<v, align>(component, p + i * step);
         CGTP_UNROLL
         for (int u = 0; u < v; u++)
             r[u * d + i] = component[u];
     }
 }
-template <int v, int d, typename T> CGTP_DEVICE void cgtp_store_components(T *p, int64_t step, const real *r)
+template <int v, int d, int align = v, typename T>
+CGTP_DEVICE void cgtp_store_components(T *p, int64_t step, const real *r)
 {
     CGTP_UNROLL
     for (int i = 0; i < d; i++) {
@@ -206,9 +207,19 @@ template <int v, int d, typename T> CGTP_DEVICE void cgtp_store_components(T *p,
         CGTP_UNROLL
         for (int u = 0; u < v; u++)
             component[u] = r[u * d + i];
-        cgtp_store<v>(p + i * step, component);
+        cgtp_store<v, align>(p + i * step, component);
     }
 }
+
+/* What is given as an array to functions: structs derived from it load it. */
+template <int n> struct cgtp_values {
+    real value[n];
+
+    CGTP_MEMBER operator const real *() const
+    {
+        return value;
+    }
+};
 
 /* ---- sums over lanes by way of shared memory ---- */
 

@@ -17,22 +17,22 @@ struct cgtp_graph_view {
     int wide;
 };
 
-CGTP_FAULT int64_t cgtp_view_get(const struct cgtp_graph_view *g, const void *index, int64_t i)
+/* A number of a list of either width. */
+CGTP_FAULT int64_t cgtp_get_index(const void *index, int64_t i, int wide)
 {
-    return g->wide ? ((const int64_t *)index)[i] : ((const int32_t *)index)[i];
+    return wide ? ((const int64_t *)index)[i] : ((const int32_t *)index)[i];
+}
+CGTP_FAULT void cgtp_put_index(void *index, int64_t i, int64_t value, int wide)
+{
+    if (wide)
+        ((int64_t *)index)[i] = value;
+    else
+        ((int32_t *)index)[i] = (int32_t)value;
 }
 
 CGTP_FAULT int cgtp_is_below(int64_t i, int64_t n)
 {
     return i >= 0 && i < n;
-}
-
-static inline void cgtp_view_put(const struct cgtp_graph_view *g, void *index, int64_t i, int64_t value)
-{
-    if (g->wide)
-        ((int64_t *)index)[i] = value;
-    else
-        ((int32_t *)index)[i] = (int32_t)value;
 }
 
 #define CGTP_VIEW(name, graph, wide)                                                                         \
@@ -62,7 +62,7 @@ static inline cgtp_status cgtp_view_check_edges(const struct cgtp_graph_view *g,
     cgtp_status status = cgtp_view_check(g, 1);
     int64_t before = 0;
     for (int64_t e = 0; e < g->items && !status; e++) {
-        int64_t sender = cgtp_view_get(g, g->sender, e), receiver = cgtp_view_get(g, g->receiver, e);
+        int64_t sender = cgtp_get_index(g->sender, e, g->wide), receiver = cgtp_get_index(g->receiver, e, g->wide);
         if (!cgtp_is_below(sender, g->senders) || !cgtp_is_below(receiver, g->receivers) ||
             (sorted && receiver < before))
             status = CGTP_BAD_GRAPH;

@@ -23,7 +23,7 @@ FORMATTER = '14'  # the version of clang-format; others lay some things out diff
 # What breaks a rule today, and by how much. Numbers may only fall and rows only go: a row that is no longer
 # true is a failure too.
 KNOWN_FILES = {}
-RUNTIME_MOST = 11290  # lines of C and CUDA in runtime/
+RUNTIME_MOST = 10996  # lines of C and CUDA in runtime/
 KNOWN_FUNCTIONS = {}
 KNOWN_CIRCLES = []
 FOR_TESTS = {'diag_text'}

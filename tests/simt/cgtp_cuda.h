@@ -81,7 +81,6 @@ CGTP_DEVICE cgtp_policy cgtp_policy_stream(void) { return {0}; }
 CGTP_DEVICE cgtp_policy cgtp_policy_parts(void) { return {0}; }
 CGTP_DEVICE cgtp_policy cgtp_policy_keep(void) { return {0}; }
 
-CGTP_DEVICE void cgtp_copy16(void *shared, const void *global, cgtp_policy) { simt_copy(shared, global, 16); }
 CGTP_DEVICE void cgtp_copy_element(real *shared, const real *global)
 {
     simt_copy(shared, global, sizeof(real));
@@ -126,7 +125,14 @@ template <int n> CGTP_DEVICE void cgtp_store_stream(real *p, const real *r)
                n == 2 || n == 4 ? n * sizeof(real) > 16 ? 16 : n * sizeof(real) : sizeof(real));
 }
 
-CGTP_DEVICE void cgtp_read16_stream(real *r, const real *p) { simt_read(r, p, 16, 16); }
+template <int n> CGTP_DEVICE void cgtp_read_stream(real *r, const real *p)
+{
+    if (n * sizeof(real) == 16)
+        simt_read(r, p, 16, 16);
+    else
+        for (int i = 0; i < n; i++)
+            r[i] = p[i];
+}
 
 template <int size, typename T> CGTP_DEVICE void cgtp_put(T *global, const T *shared)
 {

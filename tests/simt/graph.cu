@@ -1,6 +1,6 @@
-/* graph.cu - the device's check of a graph (runtime/cgtp_graph_check.h) through the shim: it finds what the host's
+/* graph.cu - the device's check of a graph (runtime/cgtp_graph_kernels.h) through the shim: it finds what the host's
  * does, in both widths of node index, and never reads beyond an array, whatever is in it. Rows that go between devices
- * (runtime/cgtp_exchange.h) have the host's bits. Prints TAP.
+ * have the host's bits. Prints TAP.
  */
 typedef float real;
 #include "cgtp_cuda.h"
@@ -12,8 +12,7 @@ __attribute__((no_sanitize_thread)) static void atomicMin(unsigned long long *at
     *at = value < *at ? value : *at;
 }
 
-#include "cgtp_exchange.h"
-#include "cgtp_graph_check.h"
+#include "cgtp_graph_kernels.h"
 #include "cgtp_types.h"
 
 #include <stdlib.h>

@@ -80,7 +80,7 @@ template <int bug> CGTP_KERNEL(64, 4) ring_kernel(const real *rows, const int *l
             if ((loaded - first) % CGTP_LANES == 0)
                 index = loaded + lane < n ? list[loaded + lane] : 0;
             const int row = cgtp_shuffle(index, (loaded - first) % CGTP_LANES);
-            cgtp_copy16(ring + stage * ROW_BYTES + lane * 16 + (bug == MISALIGNED_COPY ? 4 : 0),
+            cgtp_copy<16>(ring + stage * ROW_BYTES + lane * 16 + (bug == MISALIGNED_COPY ? 4 : 0),
                         rows + (int64_t)row * ROW + lane * 4, stream);
             loaded++;
         }
@@ -103,7 +103,7 @@ template <int bug> CGTP_KERNEL(64, 4) ring_kernel(const real *rows, const int *l
             z[j] += x[j];
         if (bug == REUSED_EARLY) {
             cgtp_copies_wait<0>();
-            cgtp_copy16(ring + stage * ROW_BYTES + lane * 16, rows + lane * 4, stream);
+            cgtp_copy<16>(ring + stage * ROW_BYTES + lane * 16, rows + lane * 4, stream);
             cgtp_copies_commit();
             cgtp_copies_wait<0>();
         } else {
