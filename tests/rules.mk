@@ -32,7 +32,7 @@ random-test: $(BUILD)/cgtpgen $(TEST_NEEDS)
 # which is not compiled here. tests/coverage.py counts; $(COVERAGE)/missed says what did not run.
 COVERAGE := build/coverage
 COVERAGE_TESTS := $(notdir $(UNITS)) bad cli color completion diagnostics examples faults generated limits mutation \
-    schema docs refusals report specs tune
+    schema docs refusals plans report specs tune
 COVERAGE_RANDOM := 400
 .PHONY: coverage
 coverage:
